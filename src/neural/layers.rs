@@ -88,7 +88,9 @@ impl Heads<TensorLayer> {
         let (weight, bias) = &self.value;
         let zero = || Tensor::zeros([1], (weight.kind(), weight.device()));
         let bias = bias.as_ref().map_or_else(zero, |bias| bias * self.scale) + self.offset;
-        let copy = |(weight, bias): &TensorLayer| (weight.to_kind(kind).copy(), bias.as_ref().map(Tensor::copy));
+        let copy = |(weight, bias): &TensorLayer| {
+            (weight.to_kind(kind).copy(), bias.as_ref().map(|bias| bias.to_kind(kind).copy()))
+        };
         let (value, policy) = ((weight * self.scale, Some(bias)), self.policy.as_ref().map(copy));
         Heads { value, policy, offset: 0.0, scale: 1.0 }
     }
@@ -107,12 +109,9 @@ impl Heads<TensorLayer> {
         let (weight, bias) = &self.value;
         let values = features.to_kind(Kind::Float).linear(weight, bias.as_ref());
         let policy = self.policy.as_ref().filter(|_| with_policy).map(|(weight, bias)| {
-            let features = features.to_kind(weight.kind());
-            let logits = features.linear(weight, None::<Tensor>).to_kind(Kind::Float);
-            match bias {
-                Some(bias) => logits + bias,
-                None => logits,
-            }
+            let kind = weight.kind();
+            let bias = bias.as_ref().map(|bias| bias.to_kind(kind));
+            features.to_kind(kind).linear(weight, bias).to_kind(Kind::Float)
         });
         let values = values.squeeze_dim(1);
         let is_folded = (self.scale, self.offset) == (1.0, 0.0);

@@ -28,7 +28,7 @@ use super::chunk_queue::ChunkQueue;
 use super::device::DeviceEngine;
 use super::exchange::Exchange;
 use super::limits::{Interrupt, stop_at, unless_failed};
-use super::nodes::NodeId;
+use super::nodes::{BackPointers, NodeId};
 use super::perimeter::Perimeter;
 use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats, Task};
 use crate::heuristic::{HeuristicError, Query};
@@ -39,7 +39,7 @@ use candidates::Candidates;
 use cut::{cut, sorted};
 use layer::Layer;
 use offspring::hashes;
-use sharing::{BackPointers, LayerSolution};
+use sharing::LayerSolution;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -175,7 +175,7 @@ struct BeamRun<'a, P: Puzzle> {
     last_yield: (usize, usize),
     /// The length of the layer on all ranks.
     width: u64,
-    /// Back pointers of each layer, the current one included.
+    /// Back pointers of each layer; those of the current one are perhaps on the way from the device.
     back_pointers: Vec<BackPointers>,
     /// The hashes of all evaluated states.
     evaluated: Hashes,
@@ -245,9 +245,12 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         };
         while self.width > 0 {
             if let Some(bound) = control.bound()
-                && self.refinement_for(bound).is_some_and(|from| from.layer <= self.back_pointers.len())
+                && self.refinement_for(bound).is_some_and(|from| from.layer <= self.depth())
             {
                 self.cut_off = true;
+                if let Some(layers) = &mut on_device {
+                    layers.end_download(&mut self.back_pointers)?;
+                }
                 self.refine(bound, control)?;
                 break;
             }
@@ -277,6 +280,11 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         })
     }
 
+    /// The number of moves from the start to the states of the layer.
+    fn depth(&self) -> usize {
+        self.stats.iterations as usize
+    }
+
     /// True if too many layers came no nearer to the goal, so that the beam gives up. As long as nothing was cut off, a whole
     /// beam is a breadth-first search, and continues.
     fn is_stale(&self) -> bool {
@@ -292,7 +300,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
     fn is_beyond(&self, bound: Cost) -> bool {
         match self.settings.device {
             // There, every move costs 1.
-            Some(_) => self.back_pointers.len() as Cost >= bound,
+            Some(_) => self.depth() as Cost >= bound,
             // The layer of one rank says nothing of the others.
             None => self.exchange.is_alone() && self.layer.costs.iter().all(|&cost| cost >= bound),
         }

@@ -4,7 +4,7 @@
 //!
 //! - Where a move permutes or toggles cells, the hashes of all children of all rows are one matrix product, with coefficients
 //!   that each move has changed. They are integers so small that every sum is below 2⁵³: in f64 the product is exact, on every
-//!   device and in any order of summation. Two such sums make a hash of 64 bits.
+//!   device and in any order of summation. Such a sum and the multiple of another make a hash of 64 bits.
 //! - Where a blank slides, one tile moves, and the hash changes by the tile's number times the difference of two
 //!   coefficients, modulo 2⁶⁴.
 
@@ -13,20 +13,18 @@ use crate::random::generator;
 use rand::RngCore as _;
 use tch::{Device, Kind, Tensor};
 
-/// Odd factors that spread the two sums over 64 bits.
-const FACTORS: [i64; 2] = [0x1e37_79b9_7f4a_7c15, 0x2545_f491_4f6c_dd1d];
-
-/// Added to every hash: no state has the hash 0, which stands for none; the board of zeros would.
-const OFFSET: i64 = 0x6a09_e667_f3bc_c909;
+/// The odd factor of the second sum, which spreads it over 64 bits.
+const FACTOR: i64 = 0x2545_f491_4f6c_dd1d;
 
 /// The moves of a puzzle on a device.
 pub(crate) struct Moves {
     table: Table,
     /// The coefficient of each cell, modulo 2⁶⁴: `1 × cells`.
     coefficients: Tensor,
-    /// [`FACTORS`] and [`OFFSET`].
-    factors: [Tensor; 2],
-    offset: Tensor,
+    /// [`FACTOR`].
+    factor: Tensor,
+    /// A part of every hash where all cells may be 0: no state has the hash 0, which stands for none.
+    offset: i64,
     /// The number of moves.
     pub(crate) count: i64,
 }
@@ -53,7 +51,7 @@ enum Table {
         toggles: Tensor,
         /// `cells × (2 · moves)`, for each sum: the coefficient of a cell, negative if the move toggles it.
         coefficients: Tensor,
-        /// `2 · moves`: the sums of the coefficients of the cells that each move toggles.
+        /// `2 · moves`: the sums of the coefficients of the cells that each move toggles, and the part that all hashes have.
         biases: Tensor,
     },
 }
@@ -64,18 +62,20 @@ impl Moves {
         let mut generator = generator(2, 0);
         // Random, and so small that the sum over all cells is exact.
         let most = (1u64 << 53) / (cells * encoding.symbols) as u64;
-        let mut coefficients = || -> Vec<f64> { (0..cells).map(|_| (generator.next_u64() % most) as f64).collect() };
-        let sums = [coefficients(), coefficients()];
+        let mut coefficients = |count| -> Vec<f64> { (0..count).map(|_| (generator.next_u64() % most) as f64).collect() };
+        let sums = [coefficients(cells), coefficients(cells)];
+        let offsets = match table {
+            MoveTable::Toggles(_) => coefficients(2),
+            _ => vec![0.0; 2],
+        };
         let sums_on_device = sums.each_ref().map(|sum| Tensor::from_slice(sum).to_device(device));
         let integers = |numbers: Vec<i64>, columns: usize| {
             Tensor::from_slice(&numbers).view([-1, columns as i64]).to_device(device)
         };
         let number = |number: i64| Tensor::from(number).to_device(device);
+        let hash = |[one, other]: [f64; 2]| (one as i64).wrapping_add((other as i64).wrapping_mul(FACTOR));
         // The coefficients of both sums of a cell, in one.
-        let both = |cell: usize| {
-            let [one, other] = [0, 1].map(|sum| (sums[sum][cell] as i64).wrapping_mul(FACTORS[sum]));
-            one.wrapping_add(other)
-        };
+        let both = |cell: usize| hash([sums[0][cell], sums[1][cell]]);
         let table = match table {
             MoveTable::Permutations(permutations) => {
                 let from = integers(permutations.concat().into_iter().map(i64::from).collect(), cells);
@@ -108,18 +108,19 @@ impl Moves {
                 let toggled = toggles.to_kind(Kind::Double);
                 let signs = &toggled * -2.0 + 1.0;
                 let coefficients = sums_on_device.each_ref().map(|sum| (&signs * sum).tr());
-                let biases = sums_on_device.map(|sum| toggled.mv(&sum));
+                let biases = [0, 1].map(|sum| toggled.mv(&sums_on_device[sum]) + offsets[sum]);
                 let (coefficients, biases) = (Tensor::cat(&coefficients, 1), Tensor::cat(&biases, 0));
                 Table::Toggles { toggles, coefficients, biases }
             }
         };
         let coefficients = integers((0..cells).map(both).collect(), cells);
-        Moves { table, coefficients, factors: FACTORS.map(number), offset: number(OFFSET), count: moves as i64 }
+        let offset = hash([offsets[0], offsets[1]]);
+        Moves { table, coefficients, factor: number(FACTOR), offset, count: moves as i64 }
     }
 
     /// The hash of each row.
     pub(crate) fn hashes(&self, rows: &Tensor) -> Tensor {
-        (rows * &self.coefficients).sum_dim_intlist(1, false, Kind::Int64) + &self.offset
+        (rows * &self.coefficients).sum_dim_intlist(1, false, Kind::Int64) + self.offset
     }
 
     /// Whether the hashes of children follow from those of their parents.
@@ -143,8 +144,8 @@ impl Moves {
         };
         // 64 bits of two exact sums, which lie side by side.
         let sums = sums.to_kind(Kind::Int64);
-        let first = self.offset.addcmul(&sums.narrow(1, 0, self.count), &self.factors[0]);
-        (first.addcmul(&sums.narrow(1, self.count, self.count), &self.factors[1]).flatten(0, 1), None)
+        let [one, other] = [0, self.count].map(|from| sums.narrow(1, from, self.count));
+        (one.addcmul(&other, &self.factor).flatten(0, 1), None)
     }
 
     /// The three parts of the table of slides for each row.
@@ -211,7 +212,7 @@ mod tests {
         let coefficients: Vec<i64> = host_numbers(&tensors.coefficients);
         let exact = |state: &P::State| {
             let products = coefficients.iter().zip(row(state)).map(|(c, symbol)| c.wrapping_mul(i64::from(symbol)));
-            products.fold(OFFSET, i64::wrapping_add)
+            products.fold(tensors.offset, i64::wrapping_add)
         };
         let own: Vec<i64> = host_numbers(&tensors.hashes(&rows));
         assert_eq!(own, states.iter().map(exact).collect::<Vec<_>>());

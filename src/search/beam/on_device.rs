@@ -1,7 +1,7 @@
 //! A step of a beam whose layers lie on a device.
 
 use super::cut::Key;
-use super::sharing::{BackPointers, LayerSolution, StateId};
+use super::sharing::{LayerSolution, StateId};
 use super::{BeamRun, PATH_WEIGHT, PRIOR_WEIGHT};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Puzzle, replay};
@@ -43,7 +43,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         let budget = if self.exchange.is_alone() { control.nodes_left(self.stats.generated) } else { u64::MAX };
         self.stats.expanded += layers.width();
         let reached = || control.reached(&|| bytes);
-        let chosen = layers.choose(budget, &|| reached().is_some())?;
+        let chosen = layers.choose(&mut self.back_pointers, budget, &|| reached().is_some())?;
         self.stats.generated += chosen.generated.min(budget);
         self.stats.stored += chosen.count;
         self.cut_off |= chosen.cut_off;
@@ -57,8 +57,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         self.agree(limit, control)?;
         let kept = layers.keep()?;
         self.cut_off |= kept.cut_off;
-        self.back_pointers.push(BackPointers { parents: kept.parents, owners: kept.owners, moves: kept.moves });
-        self.note_layer(layers.width(), kept.nearest.map(|nearest| (nearest, self.back_pointers.len() as Cost)))?;
+        self.note_layer(layers.width(), kept.nearest.map(|nearest| (nearest, self.depth() as Cost)))?;
         Ok(())
     }
 

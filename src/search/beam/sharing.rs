@@ -5,7 +5,7 @@ use super::{BeamRun, Candidates};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Move, Puzzle, StateBytes};
 use crate::search::limits::{Interrupt, stop_at};
-use crate::search::nodes::NodeId;
+use crate::search::nodes::{BackPointers, NodeId};
 use crate::search::{Control, Incumbent, Limit, Stats};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -22,14 +22,6 @@ impl StateId {
     pub(super) fn of_parent(owners: &[u16], parents: &[NodeId], i: usize) -> Self {
         StateId { rank: owners.get(i).copied().unwrap_or(0), index: parents[i] }
     }
-}
-
-/// Back pointers of an earlier layer: parent and move of each state.
-pub(super) struct BackPointers {
-    pub(super) parents: Vec<NodeId>,
-    /// Empty if no other rank shares the search.
-    pub(super) owners: Vec<u16>,
-    pub(super) moves: Vec<Move>,
 }
 
 /// The report of a rank that has generated its part of a layer.

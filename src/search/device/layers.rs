@@ -9,9 +9,10 @@ use crate::puzzle::Move;
 use crate::search::Limit;
 use crate::search::exchange::Exchange;
 use crate::search::limits::{Interrupt, stop_at};
-use crate::search::nodes::NodeId;
+use crate::search::nodes::{BackPointers, NodeId};
 use crate::tensors::operations::AsyncDownload;
 use crate::tensors::{caught, host_numbers, host_values, no_grad};
+use crate::workers::{GRAIN, cores, extend};
 use serde::{Deserialize, Serialize};
 use std::sync::MutexGuard;
 use tch::{Kind, Tensor};
@@ -67,13 +68,8 @@ pub(in crate::search) struct Chosen {
     pub(in crate::search) cut_off: bool,
 }
 
-/// The next layer, on this rank.
+/// What is known of the next layer, on this rank.
 pub(in crate::search) struct Kept {
-    /// Parent and move of each state.
-    pub(in crate::search) parents: Vec<NodeId>,
-    pub(in crate::search) moves: Vec<Move>,
-    /// The rank of each parent; empty if no other rank shares the search.
-    pub(in crate::search) owners: Vec<u16>,
     /// The least value.
     pub(in crate::search) nearest: Option<f32>,
     /// True if some were cut by the score.
@@ -119,6 +115,8 @@ pub(in crate::search) struct DeviceLayers<'a> {
     scores: Tensor,
     /// ln p of the moves, `width × moves`; in half precision on CUDA.
     policies: Option<Tensor>,
+    /// `parent · moves + move`, and the rank of the parent if several ranks share the search, on the way to the host.
+    download: Option<(AsyncDownload, Option<AsyncDownload>)>,
     /// The factors of the scores, on the device: −c, −c · `prior`, and `path`.
     factors: [Tensor; 3],
     chosen: ChildColumns,
@@ -161,6 +159,7 @@ impl DeviceEngine {
                 scores: own(&Tensor::zeros([1], (Kind::Float, device))),
                 values: own(&values),
                 policies: policies.as_ref().map(own),
+                download: None,
                 factors: [-weights.policy, -weights.policy * weights.prior, weights.path].map(factor),
                 chosen: ChildColumns {
                     ids: none(Kind::Int64),
@@ -202,32 +201,59 @@ impl DeviceLayers<'_> {
         (8 * numbers + 2 * self.rows.numel() + BYTES_PER_CHILD * children) as u64
     }
 
-    /// Chooses at most `budget` children to evaluate; none once `is_over` holds (asked on a single rank only). All ranks must
-    /// call it.
+    /// Chooses at most `budget` children to evaluate; none once `is_over` holds (asked on a single rank only). Adds the
+    /// parents and moves of the layer to `back_pointers`. All ranks must call it.
     ///
     /// # Errors
-    /// If the device or the exchange fails. On a single GPU short of memory, names a width whose children it can hash.
+    /// If the device or the exchange fails.
     pub(in crate::search) fn choose(
         &mut self,
+        back_pointers: &mut Vec<BackPointers>,
         budget: u64,
         is_over: &dyn Fn() -> bool,
     ) -> Result<Chosen, HeuristicError> {
-        let chosen = self.try_choose(budget, is_over);
-        // A system that promises more memory than it has would kill the process on the way.
-        if !self.rows.device().is_cuda() || !self.exchange.is_alone() {
-            return chosen;
-        }
-        chosen.map_err(|error| {
-            let fits = |&width: &i64| {
-                let part = |column: &Tensor| column.narrow(0, 0, width);
-                let (rows, hashes) = (part(&self.rows), self.hashes.as_ref().map(part));
-                caught(|| no_grad(|| drop(self.parts.moves.child_hashes(&rows, hashes.as_ref())))).is_ok()
-            };
-            too_wide(error, self.rows.size()[0], fits)
-        })
+        let chosen = self.try_choose(back_pointers, budget, is_over);
+        chosen.map_err(|error| self.with_fitting_width(error))
     }
 
-    fn try_choose(&mut self, budget: u64, is_over: &dyn Fn() -> bool) -> Result<Chosen, HeuristicError> {
+    /// Adds a width whose children a single GPU can hash to an out-of-memory error.
+    fn with_fitting_width(&self, error: HeuristicError) -> HeuristicError {
+        // A system that promises more memory than it has would kill the process on the way.
+        if !self.rows.device().is_cuda() || !self.exchange.is_alone() {
+            return error;
+        }
+        let fits = |&width: &i64| {
+            let part = |column: &Tensor| column.narrow(0, 0, width);
+            let (rows, hashes) = (part(&self.rows), self.hashes.as_ref().map(part));
+            caught(|| no_grad(|| drop(self.parts.moves.child_hashes(&rows, hashes.as_ref())))).is_ok()
+        };
+        too_wide(error, self.rows.size()[0], fits)
+    }
+
+    /// Waits for the parents and moves of the layer, unless the host has them.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(in crate::search) fn end_download(&mut self, into: &mut Vec<BackPointers>) -> Result<(), HeuristicError> {
+        let Some((ids, owners)) = self.download.take() else { return Ok(()) };
+        let (ids, ranks) = on_device(|| {
+            let numbers = |download: &AsyncDownload| host_numbers::<i64>(&download.end());
+            (numbers(&ids), owners.as_ref().map_or_else(Vec::new, numbers))
+        })?;
+        let (mut parents, mut moves) = (Vec::new(), Vec::new());
+        let count = self.parts.moves.count;
+        extend(cores(), &mut parents, ids.len(), GRAIN, |i| (ids[i] / count) as NodeId);
+        extend(cores(), &mut moves, ids.len(), GRAIN, |i| (ids[i] % count) as Move);
+        into.push(BackPointers { parents, owners: ranks.into_iter().map(|rank| rank as u16).collect(), moves });
+        Ok(())
+    }
+
+    fn try_choose(
+        &mut self,
+        back_pointers: &mut Vec<BackPointers>,
+        budget: u64,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<Chosen, HeuristicError> {
         let is_alone = self.exchange.is_alone();
         let is_over = || is_alone && is_over();
         let none = Chosen { generated: 0, count: 0, hits: Vec::new(), cut_off: true };
@@ -241,6 +267,8 @@ impl DeviceLayers<'_> {
                 return Ok(none);
             }
             let (children, candidate_scores) = self.children(hashes);
+            // The device works meanwhile.
+            self.end_download(back_pointers)?;
             let (children, candidate_scores, is_out, made) = if is_alone {
                 // Counting waits for the device.
                 let made = legal
@@ -372,7 +400,9 @@ impl DeviceLayers<'_> {
                     done += length;
                     *evaluated += length as u64;
                 }
-                Err(message) => self.chunk.halve(length, message)?,
+                Err(message) => {
+                    self.chunk.halve(length, message).map_err(|error| self.with_fitting_width(error))?;
+                }
             }
         }
         Ok(())
@@ -399,6 +429,10 @@ impl DeviceLayers<'_> {
     /// # Errors
     /// If the device or the exchange fails, or an estimate is not finite.
     pub(in crate::search) fn keep(&mut self) -> Result<Kept, HeuristicError> {
+        self.try_keep().map_err(|error| self.with_fitting_width(error))
+    }
+
+    fn try_keep(&mut self) -> Result<Kept, HeuristicError> {
         on_device(|| {
             let (values, policies): (Vec<_>, Vec<_>) = self.evaluated.drain(..).unzip();
             let values = joined(values, &self.values);
@@ -414,25 +448,16 @@ impl DeviceLayers<'_> {
             let (n, all) = (self.weights.n.max(1) as u64, scores.numel() as u64);
             let (kept, scores, cut_off) = least(self.exchange, (&scores, all), &self.chosen.hashes, n, false)?;
             let part = |all: &Tensor| all.index_select(0, &kept);
-            let ids = AsyncDownload::begin(&part(&self.chosen.ids));
-            let owners: Vec<i64> = match self.exchange.is_alone() {
-                true => Vec::new(),
-                false => host_numbers(&part(&self.chosen.ranks)),
-            };
+            let begin = |column: &Tensor| AsyncDownload::begin(&part(column));
+            let ranks = (!self.exchange.is_alone()).then(|| begin(&self.chosen.ranks));
+            self.download = Some((begin(&self.chosen.ids), ranks));
             self.rows = self.made.take().map_or_else(|| self.chosen_rows(part), |made| part(&made));
             self.hashes = self.hashes.take().map(|_| part(&self.chosen.hashes));
             self.values = part(&values);
             self.scores = scores;
             self.policies = policies.map(|policies| part(&policies));
-            let (ids, moves): (Vec<i64>, _) = (host_numbers(&ids.end()), self.parts.moves.count);
             self.timings.end("keep the best");
-            Ok(Kept {
-                parents: ids.iter().map(|id| (id / moves) as NodeId).collect(),
-                moves: ids.iter().map(|id| (id % moves) as Move).collect(),
-                owners: owners.into_iter().map(|rank| rank as u16).collect(),
-                nearest,
-                cut_off,
-            })
+            Ok(Kept { nearest, cut_off })
         })?
     }
 

@@ -132,7 +132,7 @@ impl DeviceEngine {
         })?;
         let mut layers = self.layers(goal, BeamWeights { n, candidates, ..BeamWeights::default() }, &Alone)?;
         for _ in 0..2 {
-            layers.choose(u64::MAX, &|| false)?;
+            layers.choose(&mut Vec::new(), u64::MAX, &|| false)?;
             let _ = unless_failed(layers.evaluate(&mut 0, || None))?;
             layers.keep()?;
         }
@@ -179,11 +179,14 @@ fn let_threads_sleep() {
 
 /// Runs operations of libtorch, whose errors come as panics.
 fn on_device<T>(run: impl FnOnce() -> T) -> Result<T, HeuristicError> {
+    caught(|| no_grad(run)).map_err(failed)
+}
+
+/// The error of an operation of libtorch; if memory is short, with the remedy.
+fn failed(message: String) -> HeuristicError {
     const SHORT: &str =
         "the device has too little memory for this search: expected a smaller `n` or fewer `hash_slots`";
-    caught(|| no_grad(run)).map_err(|message| {
-        HeuristicError(if is_out_of_memory(&message) { format!("{SHORT} ({message})") } else { message })
-    })
+    HeuristicError(if is_out_of_memory(&message) { format!("{SHORT} ({message})") } else { message })
 }
 
 /// Rows that are evaluated at once.
@@ -200,7 +203,7 @@ impl Chunk {
     /// If that was not the reason of the failure, or the chunk is small already.
     fn halve(&mut self, length: i64, message: String) -> Result<(), HeuristicError> {
         if !is_out_of_memory(&message) || length <= Chunk::MIN {
-            return Err(HeuristicError(message));
+            return Err(failed(message));
         }
         self.0 = length / 2;
         log::warn!("the device is out of memory: it evaluates {} states at a time from now on", self.0);

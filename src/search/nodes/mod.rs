@@ -9,6 +9,8 @@
 //! | `tree` | stored states of a search that never improves a path |
 //! | `bins` | entries sorted by bin, for threads that each take some bins |
 
+use crate::puzzle::Move;
+
 pub(super) mod arena;
 pub(super) mod bins;
 pub(super) mod closed;
@@ -23,3 +25,11 @@ pub(super) use closed::{Closed, PREFETCH_AHEAD, hash};
 pub(super) use move_order::MoveOrder;
 pub(super) use open::Open;
 pub use open::Ties;
+
+/// Parent and move of each state of a beam's layer.
+pub(super) struct BackPointers {
+    pub(super) parents: Vec<NodeId>,
+    /// The rank of each parent; empty if no other rank shares the search.
+    pub(super) owners: Vec<u16>,
+    pub(super) moves: Vec<Move>,
+}
