@@ -166,11 +166,14 @@ macro_rules! ensure_setting {
 }
 pub(crate) use ensure_setting;
 
-/// The result of a call into C++ (`guarded.h`), which returns null or an error message.
+/// What a call into C++ returns: null, or an error message (`guarded.h`).
+pub(crate) type CppMessage = *mut c_char;
+
+/// The result of a call into C++.
 ///
 /// # Safety
 /// The message is null, or a zero-terminated text from C's allocator that belongs to the caller.
-pub(crate) unsafe fn checked(message: *mut c_char) -> Result<(), String> {
+pub(crate) unsafe fn checked(message: CppMessage) -> Result<(), String> {
     if message.is_null() {
         return Ok(());
     }

@@ -15,7 +15,7 @@ mod pool;
 pub(crate) const GRAIN: usize = 1 << 12;
 
 /// The work of one thread.
-pub(crate) type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
+pub(crate) type Work<'a> = Box<dyn FnOnce() + Send + 'a>;
 
 /// The work of the calling thread meanwhile. Its argument tells whether all jobs have ended.
 pub(crate) type Own<'a> = Box<dyn FnOnce(&dyn Fn() -> bool) + 'a>;
@@ -32,7 +32,7 @@ pub(crate) fn cores() -> usize {
 ///
 /// # Panics
 /// If a job panics.
-pub(crate) fn beside(jobs: Vec<Job<'_>>, own: Own<'_>) {
+pub(crate) fn beside(jobs: Vec<Work<'_>>, own: Own<'_>) {
     thread::scope(move |scope| {
         // If a thread cannot be started, dropping `own` ends the jobs that wait for it.
         let own = own;
@@ -74,7 +74,7 @@ fn for_all(threads: usize, count: usize, work: &(dyn Fn(usize) + Sync)) {
 
 /// Calls `work` on `helpers` new threads and on this one, with the number of the thread: 0 is this one.
 fn started_beside(helpers: usize, work: &(dyn Fn(usize) + Sync)) {
-    beside((1..=helpers).map(|thread| Box::new(move || work(thread)) as Job<'_>).collect(), Box::new(|_| work(0)));
+    beside((1..=helpers).map(|thread| Box::new(move || work(thread)) as Work<'_>).collect(), Box::new(|_| work(0)));
 }
 
 /// The numbers below a count, divided into shares.

@@ -16,7 +16,7 @@ use crate::quantity::{self, grouped};
 use crate::registry::{Entry, Visitor};
 use crate::report::{Comparison, Record, Summary, append_line, parse_lines, read_lines};
 use crate::solver::{Solver, Watch};
-use crate::workers::{Job, Own, beside};
+use crate::workers::{Own, Work, beside};
 use anyhow::{Context as _, Result, anyhow, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, VecDeque};
@@ -58,14 +58,14 @@ pub(super) struct Args {
     out: Option<PathBuf>,
     /// Print the solutions of a contest's table as a file to submit
     #[arg(long, value_name = "FORMAT", conflicts_with_all = ["json", "against"])]
-    format: Option<Format>,
+    format: Option<OutputFormat>,
     /// Compare with the results in this file, the --out of another run
     #[arg(long, value_name = "other.jsonl")]
     against: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum OutputFormat {
     /// id,moves, initial_state_id,path or id,permutation,solution, with dots between the moves
     Submission,
 }
@@ -246,7 +246,7 @@ impl<P: Puzzle> Bench<'_, P> {
             append_line(out, &done.record)?;
         }
         match self.args.format {
-            Some(Format::Submission) => note!("{}", done.line),
+            Some(OutputFormat::Submission) => note!("{}", done.line),
             None if !self.args.json => writeln!(io::stdout(), "{}", done.line)?,
             None => {}
         }
@@ -256,7 +256,7 @@ impl<P: Puzzle> Bench<'_, P> {
 
     /// Prints the submission, if it was asked for, and the summary, compared with other results.
     fn print(&self, results: Vec<Option<Record>>, others: Option<&[Record]>) -> Result<()> {
-        if let (Some(Format::Submission), Some(contest)) = (self.args.format, self.contest) {
+        if let (Some(OutputFormat::Submission), Some(contest)) = (self.args.format, self.contest) {
             io::stdout().write_all(&submission(&*self.puzzle, contest, &self.instances, &results)?)?;
         }
         let known = results.into_iter().zip(&self.instances).filter_map(|(result, instance)| {
@@ -320,7 +320,7 @@ type TakeIn<'a> = &'a mut dyn FnMut(Done) -> Result<()>;
 /// The first error of a sender or of `take_in`; it stops all searches.
 fn in_parallel<'a>(senders: Vec<SendAll<'a>>, stop: &AtomicBool, take_in: TakeIn<'_>) -> Result<()> {
     let (results, receiver) = channel();
-    let job = |send: SendAll<'a>| -> Job<'a> {
+    let job = |send: SendAll<'a>| -> Work<'a> {
         let results = results.clone();
         Box::new(move || {
             if let Err(error) = send(&results) {

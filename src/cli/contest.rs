@@ -11,9 +11,9 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use std::collections::{HashMap, HashSet};
 
 /// A row of a table: the number of its line, from 1, and its fields by the names of their columns.
-pub(super) type Row = (u64, Fields);
+pub(super) type Row = (u64, TableFields);
 
-type Fields = HashMap<String, String>;
+type TableFields = HashMap<String, String>;
 
 /// The rows of a table in CSV with these columns, below a line of names; `None` for another text. Lines that begin with `#`
 /// are comments.
@@ -76,8 +76,9 @@ pub(super) fn instances(text: &str) -> Result<Option<(Vec<TableInstance>, &'stat
             ensure!(ids.insert(id.clone()), "line {line}: the id {id} is there twice");
             // pandas writes 2.0.
             let wildcards =
-                if number.is_empty() { Ok(0) } else { number.strip_suffix(".0").unwrap_or(&number).parse() };
-            let wildcards = wildcards.with_context(|| format!("line {line}: {WILDCARDS} is '{number}'"))?;
+                if number.is_empty() { Some(0) } else { number.strip_suffix(".0").unwrap_or(&number).parse().ok() };
+            let refusal = || format!("line {line}: {WILDCARDS} is '{number}': expected a whole number of at least 0");
+            let wildcards = wildcards.with_context(refusal)?;
             Ok(TableInstance { line, id, text, wildcards, others: fields })
         };
         return Ok(Some((rows.into_iter().map(instance).collect::<Result<_>>()?, contest)));
@@ -86,7 +87,7 @@ pub(super) fn instances(text: &str) -> Result<Option<(Vec<TableInstance>, &'stat
 }
 
 /// Takes a field out of a row; empty if there is none.
-fn field(fields: &mut Fields, name: &str) -> String {
+fn field(fields: &mut TableFields, name: &str) -> String {
     fields.remove(name).unwrap_or_default()
 }
 

@@ -15,12 +15,12 @@ struct ExplainedRecord<'a> {
     #[serde(flatten)]
     report: &'a Record,
     /// The start, and the state after each move.
-    steps: Vec<Step<String>>,
+    steps: Vec<ExplainedState<String>>,
 }
 
 /// A state of a solution, in JSON as text; costs in the user's units.
 #[derive(Debug, Serialize)]
-struct Step<S> {
+struct ExplainedState<S> {
     state: S,
     #[serde(serialize_with = "whole")]
     g: Option<f64>,
@@ -41,7 +41,7 @@ pub(super) fn print<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::St
     let moves = report.moves.iter().flatten().enumerate();
     let headings =
         std::iter::once("the instance".to_owned()).chain(moves.map(|(i, name)| format!("move {}, {name}", i + 1)));
-    for (heading, Step { state, g, h, f }) in headings.zip(steps(solver, solution)?) {
+    for (heading, ExplainedState { state, g, h, f }) in headings.zip(steps(solver, solution)?) {
         let g = g.unwrap_or(0.0);
         writeln!(out, "{heading}: g {g}, h {h:.2}, f {f:.2}\n{}\n", solver.puzzle().draw(&state, style))?;
     }
@@ -54,16 +54,21 @@ pub(super) fn print<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::St
 /// If the heuristic fails, or nothing can be printed.
 pub(super) fn print_json<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>) -> Result<()> {
     let steps = steps(solver, solution)?.into_iter();
-    let steps = steps.map(|Step { state, g, h, f }| Step { state: solver.puzzle().format(&state), g, h, f });
+    let steps = steps.map(|ExplainedState { state, g, h, f }| ExplainedState {
+        state: solver.puzzle().format(&state),
+        g,
+        h,
+        f,
+    });
     print_line(&ExplainedRecord { report: &solution.record, steps: steps.collect() })
 }
 
-fn steps<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>) -> Result<Vec<Step<P::State>>> {
+fn steps<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>) -> Result<Vec<ExplainedState<P::State>>> {
     let puzzle = Arc::clone(solver.puzzle());
     let (unit, lambda) = (shown(&*puzzle, 1), solution.record.lambda.unwrap_or(1.0));
-    let mut step = |state: P::State, g: u32| -> Result<Step<P::State>> {
+    let mut step = |state: P::State, g: u32| -> Result<ExplainedState<P::State>> {
         let (g, h) = (shown(&*puzzle, g), f64::from(solver.estimate(&puzzle.normalized(&state))?) * unit);
-        Ok(Step { state, g: Some(g), h: h as f32, f: (lambda * g + h) as f32 })
+        Ok(ExplainedState { state, g: Some(g), h: h as f32, f: (lambda * g + h) as f32 })
     };
     // The puzzle in the hand, for which the moves are named.
     let instance = &solution.record.instance;

@@ -34,18 +34,18 @@ pub(super) struct Args {
 }
 
 /// Moves by name, as permutations of positions.
-type Moves = Vec<(String, Vec<u16>)>;
+type NamedMoves = Vec<(String, Vec<u16>)>;
 
 /// A kind of puzzle, as a contest describes it.
 struct Kind {
     name: String,
-    moves: Moves,
+    moves: NamedMoves,
     /// The solved state, unless it is given with each instance.
     goal: Option<Vec<String>>,
 }
 
 /// An instance of a contest.
-struct Row {
+struct ContestInstance {
     id: String,
     kind: usize,
     goal: Vec<String>,
@@ -58,10 +58,10 @@ pub(super) fn run(args: Args) -> Ending {
     fs::create_dir_all(&args.out)
         .with_context(|| format!("--out: cannot create the folder {}", args.out.display()))
         .or_input()?;
-    let mut output = Output { folder: &args.out, files: Vec::new(), said: Vec::new() };
+    let mut output = ImportedFiles { folder: &args.out, files: Vec::new(), said: Vec::new() };
     let (mut instances, mut names) = (0, HashSet::new());
     for (number, kind) in kinds.iter().enumerate() {
-        let rows: Vec<&Row> = rows.iter().filter(|row| row.kind == number).collect();
+        let rows: Vec<&ContestInstance> = rows.iter().filter(|row| row.kind == number).collect();
         // Instances of one kind may have several goals: each is a puzzle of its own.
         let goals = kind.goal.iter().chain(rows.iter().map(|row| &row.goal));
         let mut seen = HashSet::new();
@@ -74,7 +74,7 @@ pub(super) fn run(args: Args) -> Ending {
                 !is_own_name(name) && names.insert(name.clone())
             });
             let name = free.next().expect("there are numbers enough");
-            let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.goal == *goal).collect();
+            let rows: Vec<&ContestInstance> = rows.iter().copied().filter(|row| row.goal == *goal).collect();
             let keeps = contest.is_some_and(|contest| contest.repeats_state);
             match puzzle(&name, kind, goal, keeps) {
                 Ok(puzzle) => instances += output.add(&name, &puzzle, &rows, contest)?,
@@ -112,7 +112,7 @@ impl Words {
 }
 
 /// Reads all files.
-fn read(args: &Args) -> Result<(Vec<Kind>, Vec<Row>, Option<&'static Contest>)> {
+fn read(args: &Args) -> Result<(Vec<Kind>, Vec<ContestInstance>, Option<&'static Contest>)> {
     let mut kinds = None;
     let mut tables = None;
     let mut paths = args.files.clone();
@@ -182,8 +182,8 @@ fn kind_of_json(text: &str, name: String) -> Result<Kind> {
 }
 
 /// Moves, and the inverses that are not among them, with a `-` before the name.
-fn moves_of(object: &Map<String, Value>) -> Result<Moves> {
-    let mut moves = Moves::new();
+fn moves_of(object: &Map<String, Value>) -> Result<NamedMoves> {
+    let mut moves = NamedMoves::new();
     for (name, value) in object {
         let numbers = value.as_array().into_iter().flatten();
         let from: Option<Vec<u16>> = numbers.map(|number| number.as_u64()?.try_into().ok()).collect();
@@ -214,7 +214,7 @@ fn symbols(text: &str) -> Vec<String> {
 }
 
 /// The instances.
-fn rows(instances: Vec<TableInstance>, kinds: &[Kind]) -> Result<Vec<Row>> {
+fn rows(instances: Vec<TableInstance>, kinds: &[Kind]) -> Result<Vec<ContestInstance>> {
     let row = |TableInstance { line, id, text, wildcards, others }| {
         let kind = match others.get("puzzle_type") {
             None if kinds.len() == 1 => 0,
@@ -226,7 +226,7 @@ fn rows(instances: Vec<TableInstance>, kinds: &[Kind]) -> Result<Vec<Row>> {
         };
         let goal = others.get("solution_state").map(|goal| symbols(goal)).or_else(|| kinds[kind].goal.clone());
         let goal = goal.with_context(|| format!("line {line}: no solved state is known"))?;
-        Ok(Row { kind, goal, state: symbols(&text), id, wildcards })
+        Ok(ContestInstance { kind, goal, state: symbols(&text), id, wildcards })
     };
     instances.into_iter().map(row).collect()
 }
@@ -301,7 +301,7 @@ fn own_cube(kind: &Kind, goal: &[String]) -> Option<String> {
     (is_goal && has_same_moves(kind, &cube.contest_turns_by_name())).then_some(name)
 }
 
-fn has_same_moves(kind: &Kind, moves: &Moves) -> bool {
+fn has_same_moves(kind: &Kind, moves: &NamedMoves) -> bool {
     kind.moves.len() == moves.len() && kind.moves.iter().all(|named| moves.contains(named))
 }
 
@@ -322,20 +322,20 @@ fn sorted(symbols: &[String]) -> Vec<&String> {
 }
 
 /// The files to write and the lines to print, after all input has been read.
-struct Output<'a> {
+struct ImportedFiles<'a> {
     folder: &'a Path,
     files: Vec<(PathBuf, Vec<u8>)>,
     /// A line for each puzzle.
     said: Vec<String>,
 }
 
-impl Output<'_> {
+impl ImportedFiles<'_> {
     /// Adds a puzzle and its instances, and returns the number of the instances.
     fn add(
         &mut self,
         name: &str,
         puzzle: &Imported,
-        rows: &[&Row],
+        rows: &[&ContestInstance],
         contest: Option<&Contest>,
     ) -> anyhow::Result<usize> {
         let mut instances = 0;

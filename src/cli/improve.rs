@@ -167,7 +167,7 @@ impl<P: Puzzle> Improvement<'_, P> {
 
     /// Takes a solution, without the moves that wildcards save, if it is shorter; says so, and writes the file from time to
     /// time. If symbols stand at several positions, moves that replace a window may solve no longer.
-    fn take(&self, known: &mut [Known<P::State>], i: usize, moves: &[Move], file: &mut Output) -> Result<bool> {
+    fn take(&self, known: &mut [Known<P::State>], i: usize, moves: &[Move], file: &mut ImprovedTable) -> Result<bool> {
         let before = known[i].moves.len();
         let moves = contest::solving(self.puzzle, &known[i].start, moves, self.is_solved(known[i].wildcards));
         let Some(moves) = moves.filter(|moves| moves.len() < before) else { return Ok(false) };
@@ -212,7 +212,7 @@ impl<P: Puzzle> Improvement<'_, P> {
     }
 
     /// The instances with the shortest of their known solutions, and the file that they are written to.
-    fn read(&self, args: &Args) -> Result<(Vec<Known<P::State>>, Output)> {
+    fn read(&self, args: &Args) -> Result<(Vec<Known<P::State>>, ImprovedTable)> {
         let is_same =
             fs::canonicalize(&args.out).is_ok_and(|out| fs::canonicalize(&args.solutions).is_ok_and(|own| own == out));
         ensure!(!is_same, "--out is the file of the known solutions, which stays as it is: name another one");
@@ -238,7 +238,10 @@ impl<P: Puzzle> Improvement<'_, P> {
         })?;
         // The target of a link is replaced; the link stays.
         let path = fs::canonicalize(&args.out).with_context(|| format!("cannot find {}", args.out.display()))?;
-        Ok((known, Output { path, contest, rows: solutions.rows, written: Instant::now(), is_stale: true, lock }))
+        Ok((
+            known,
+            ImprovedTable { path, contest, rows: solutions.rows, written: Instant::now(), is_stale: true, lock },
+        ))
     }
 
     /// The instances that have a solution, each with its shortest one.
@@ -277,7 +280,7 @@ impl<P: Puzzle> Improvement<'_, P> {
 
 /// The known solutions of both files.
 struct KnownSolutions<'a> {
-    /// See [`Output::rows`].
+    /// See [`ImprovedTable::rows`].
     rows: Vec<[String; 3]>,
     /// The solutions of each row, with their files.
     of_rows: Vec<Vec<(&'a Path, String)>>,
@@ -313,7 +316,7 @@ impl<'a> KnownSolutions<'a> {
 }
 
 /// The file of the shortened solutions.
-struct Output {
+struct ImprovedTable {
     path: PathBuf,
     contest: &'static Contest,
     /// Id, state and moves of each instance, in the table or not.
@@ -326,7 +329,7 @@ struct Output {
     lock: File,
 }
 
-impl Output {
+impl ImprovedTable {
     fn write_from_time_to_time<P: Puzzle>(&mut self, puzzle: &P, known: &[Known<P::State>]) -> Result<()> {
         if self.is_stale && self.written.elapsed() > WRITE_EVERY { self.write(puzzle, known) } else { Ok(()) }
     }

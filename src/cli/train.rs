@@ -187,25 +187,20 @@ fn describe(training: &Training, resumes: bool, device: Device) {
     let NetworkConfig { kind, width, blocks, .. } = &plan.network;
     let head = if plan.network.policy.is_some() { " with a policy head" } else { "" };
     note!("costar: training {kind} for {puzzle}: {width} × {blocks}{head}, on {device} in {precision}");
-    let settings = json!(plan);
-    // Labels with settings are an object of one field.
-    let setting = |name: &str| {
-        let named = || settings[name].as_object().and_then(|object| object.keys().next());
-        settings[name].as_str().or_else(|| Some(named()?)).unwrap_or_default().to_owned()
-    };
     let (ends, labels) = match &plan.labels {
         Labels::Solutions(labels) => {
             ("ends of solutions", format!("labels from the solutions in {}", labels.solutions))
         }
         _ => {
             let samples = counted(*walk_samples as usize, "sample");
-            ("scrambles", format!("labels {}, {samples} of each walk", setting("labels")))
+            ("scrambles", format!("labels {}, {samples} of each walk", plan.labels.name()))
         }
     };
     let batch = grouped(plan.batch_size as u64);
     note!("costar: batches of {batch}, {ends} of 1 to {max_depth} moves, learning rate {learning_rate:e}, seed {seed}");
     let place = if plan.sampler == SamplerKind::Host { "host" } else { "device" };
-    note!("costar: {labels}, schedule {}, made on the {place}", setting("schedule"));
+    let schedule = json!(plan.schedule);
+    note!("costar: {labels}, schedule {}, made on the {place}", schedule.as_str().unwrap_or_default());
     if ranks > 1 {
         let all = grouped(training.samples_per_step());
         note!("costar: {ranks} ranks, each with its own batches: {all} samples a step in all");

@@ -2,7 +2,7 @@
 
 use super::launcher::LauncherEnv;
 use super::liveness::Liveness;
-use crate::error;
+use crate::error::{self, CppMessage};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,17 +16,16 @@ const CONNECT_TIMEOUT_MS: i64 = 30_000;
 
 type Text = *const c_char;
 type Object = *mut c_void;
-/// Null on success; otherwise a text that the caller frees.
-type Message = *mut c_char;
 
 unsafe extern "C" {
-    fn costar_store_open(host: Text, port: u16, serve: bool, wait_ms: i64, prefix: Text, to: &mut Object) -> Message;
-    fn costar_store_within(store: Object, prefix: Text, within: &mut Object) -> Message;
+    fn costar_store_open(host: Text, port: u16, serve: bool, wait_ms: i64, prefix: Text, to: &mut Object)
+    -> CppMessage;
+    fn costar_store_within(store: Object, prefix: Text, within: &mut Object) -> CppMessage;
     fn costar_store_close(store: Object);
-    fn costar_store_add(store: Object, key: Text, by: i64, sum: &mut i64) -> Message;
-    fn costar_store_set(store: Object, key: Text, bytes: *const u8, length: usize) -> Message;
-    fn costar_store_has(store: Object, key: Text, has: &mut bool) -> Message;
-    fn costar_store_get(store: Object, key: Text, bytes: &mut *mut u8, length: &mut usize) -> Message;
+    fn costar_store_add(store: Object, key: Text, by: i64, sum: &mut i64) -> CppMessage;
+    fn costar_store_set(store: Object, key: Text, bytes: *const u8, length: usize) -> CppMessage;
+    fn costar_store_has(store: Object, key: Text, has: &mut bool) -> CppMessage;
+    fn costar_store_get(store: Object, key: Text, bytes: &mut *mut u8, length: &mut usize) -> CppMessage;
     fn costar_group_open(
         store: Object,
         rank: c_int,
@@ -36,10 +35,10 @@ unsafe extern "C" {
         hostname: Text,
         interface: Text,
         group: &mut Object,
-    ) -> Message;
+    ) -> CppMessage;
     fn costar_group_close(group: Object);
-    fn costar_group_sum(group: Object, numbers: *mut f32, count: i64, work: &mut Object) -> Message;
-    fn costar_group_broadcast(group: Object, bytes: *mut u8, count: i64, work: &mut Object) -> Message;
+    fn costar_group_sum(group: Object, numbers: *mut f32, count: i64, work: &mut Object) -> CppMessage;
+    fn costar_group_broadcast(group: Object, bytes: *mut u8, count: i64, work: &mut Object) -> CppMessage;
     fn costar_group_all_to_all(
         group: Object,
         from: *mut u8,
@@ -47,13 +46,13 @@ unsafe extern "C" {
         to: *const u8,
         sent: *const i64,
         work: &mut Object,
-    ) -> Message;
-    fn costar_work_wait(work: Object, timeout_ms: i64, ended: &mut bool) -> Message;
+    ) -> CppMessage;
+    fn costar_work_wait(work: Object, timeout_ms: i64, ended: &mut bool) -> CppMessage;
     fn costar_work_free(work: Object);
 }
 
 /// The first line of c10d's message, without the source location.
-fn checked(message: Message) -> Result<(), String> {
+fn checked(message: CppMessage) -> Result<(), String> {
     // SAFETY: `guarded.h` made the message.
     let Err(text) = (unsafe { error::checked(message) }) else { return Ok(()) };
     let line = text.lines().next().unwrap_or_default();
@@ -126,7 +125,7 @@ impl Store {
         &self,
         key: &str,
         mut value: T,
-        call: impl FnOnce(Object, Text, &mut T) -> Message,
+        call: impl FnOnce(Object, Text, &mut T) -> CppMessage,
     ) -> Result<T, String> {
         checked(call(self.0, c_text(key).as_ptr(), &mut value)).map(|()| value)
     }
@@ -181,7 +180,11 @@ impl Gloo {
 
     /// Runs a collective on memory that it owns. If a rank dies meanwhile, the collective is abandoned, and its memory is
     /// leaked to gloo's thread.
-    fn run<T>(&self, mut memory: T, start: impl FnOnce(Object, &mut T, &mut Object) -> Message) -> Result<T, String> {
+    fn run<T>(
+        &self,
+        mut memory: T,
+        start: impl FnOnce(Object, &mut T, &mut Object) -> CppMessage,
+    ) -> Result<T, String> {
         const POLL_MS: i64 = 500;
         let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         let group = handle.0.ok_or("an earlier collective was abandoned")?;

@@ -14,8 +14,8 @@ pub struct PerState<S> {
     retarget: Option<Retarget<S>>,
 }
 
-type Estimate<S> = Box<dyn Fn(&S) -> f32 + Send + Sync>;
-type LazyEstimate<S> = LazyLock<Estimate<S>, Box<dyn FnOnce() -> Estimate<S> + Send>>;
+type EstimateState<S> = Box<dyn Fn(&S) -> f32 + Send + Sync>;
+type LazyEstimate<S> = LazyLock<EstimateState<S>, Box<dyn FnOnce() -> EstimateState<S> + Send>>;
 
 impl<S> PerState<S> {
     /// Wraps a function of a state.
@@ -28,7 +28,7 @@ impl<S> PerState<S> {
     where
         F: Fn(&S) -> f32 + Send + Sync + 'static,
     {
-        let make: Box<dyn FnOnce() -> Estimate<S> + Send> = Box::new(|| Box::new(make()));
+        let make: Box<dyn FnOnce() -> EstimateState<S> + Send> = Box::new(|| Box::new(make()));
         let (estimate, done) = (Arc::new(LazyLock::new(make)), VecDeque::new());
         PerState { name, admissible, estimate, done, retarget: None }
     }

@@ -14,7 +14,7 @@ use std::thread;
 const MAX_IN_FLIGHT_ON_CUDA: usize = 2;
 
 /// A chunk of rows to evaluate, and where its estimates go.
-pub(super) struct Request {
+pub(super) struct ChunkRequest {
     pub(super) rows: Array2<u8>,
     pub(super) query: Query,
     pub(super) reply: Sender<Evaluated>,
@@ -59,8 +59,8 @@ impl ChunkEvaluator {
 
     /// Evaluates requests in order until their channel closes. Requests that wait at the same time share a pass of at most
     /// `chunk` rows.
-    pub(super) fn serve(&mut self, requests: &Receiver<Request>, chunk: usize) {
-        let mut waiting: VecDeque<Request> = VecDeque::new();
+    pub(super) fn serve(&mut self, requests: &Receiver<ChunkRequest>, chunk: usize) {
+        let mut waiting: VecDeque<ChunkRequest> = VecDeque::new();
         let mut in_flight: VecDeque<(RequestGroup, Pass)> = VecDeque::new();
         loop {
             if waiting.is_empty() && in_flight.is_empty() {
@@ -194,14 +194,15 @@ struct RequestGroup {
 
 impl RequestGroup {
     /// Takes the requests that come next, one at least, and no more than fit into a chunk.
-    fn next(waiting: &mut VecDeque<Request>, chunk: usize) -> Self {
+    fn next(waiting: &mut VecDeque<ChunkRequest>, chunk: usize) -> Self {
         let mut count = 0;
-        let fits = |request: &&Request| {
+        let fits = |request: &&ChunkRequest| {
             count += request.rows.nrows();
             count <= chunk
         };
         let next = waiting.iter().take_while(fits).count().max(1);
-        let next = waiting.drain(..next).map(|Request { rows, query, reply }| ((rows.nrows(), query, reply), rows));
+        let next =
+            waiting.drain(..next).map(|ChunkRequest { rows, query, reply }| ((rows.nrows(), query, reply), rows));
         let (requests, mut rows): (Vec<_>, Vec<_>) = next.unzip();
         let rows = match rows.len() {
             1 => rows.swap_remove(0),
@@ -278,17 +279,21 @@ pub(super) mod tests {
         assert!(failed.0.contains("device-side"), "{failed}");
     }
 
-    fn serve(evaluator: Box<dyn Evaluator>, on: Device, chunk: usize) -> (Sender<Request>, thread::JoinHandle<()>) {
+    fn serve(
+        evaluator: Box<dyn Evaluator>,
+        on: Device,
+        chunk: usize,
+    ) -> (Sender<ChunkRequest>, thread::JoinHandle<()>) {
         let mut chunks = ChunkEvaluator::new(evaluator, on, usize::MAX);
         let (requests, inbox) = channel();
         (requests, thread::spawn(move || chunks.serve(&inbox, chunk)))
     }
 
     /// Asks for rows of one cell with this symbol.
-    fn request(requests: &Sender<Request>, rows: usize, symbol: u8) -> Receiver<Evaluated> {
+    fn request(requests: &Sender<ChunkRequest>, rows: usize, symbol: u8) -> Receiver<Evaluated> {
         let (reply, estimates) = channel();
         let rows = Array2::from_elem((rows, 1), symbol);
-        requests.send(Request { rows, query: Query::Values, reply }).expect("it serves");
+        requests.send(ChunkRequest { rows, query: Query::Values, reply }).expect("it serves");
         estimates
     }
 

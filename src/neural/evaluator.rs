@@ -48,7 +48,7 @@ impl PassInFlight for Estimates {
 }
 
 /// The outputs of a network.
-pub(super) struct Output {
+pub(super) struct NetworkOutput {
     /// The cost-to-go in move-cost units, f32, one per sample; not clamped.
     pub(super) values: Tensor,
     /// Logits of the policy head, f32, `samples × moves`.
@@ -56,7 +56,7 @@ pub(super) struct Output {
 }
 
 /// The forward pass, of rows on its device, of a network whose normalization is folded into its products.
-pub(super) type Folded = Box<dyn Fn(&Tensor, bool) -> Output + Send>;
+pub(super) type Folded = Box<dyn Fn(&Tensor, bool) -> NetworkOutput + Send>;
 
 /// A folded network on its device.
 pub(super) struct TensorEvaluator {
@@ -80,7 +80,7 @@ impl Evaluator for TensorEvaluator {
 
     fn evaluate(&self, rows: &Tensor, with_policy: bool) -> (Tensor, Option<Tensor>) {
         no_grad(|| {
-            let Output { values, policy } = (self.network)(rows, with_policy);
+            let NetworkOutput { values, policy } = (self.network)(rows, with_policy);
             (values, policy.map(|logits| logits.log_softmax(-1, Kind::Float)))
         })
     }

@@ -4,7 +4,7 @@
 //! Several searches may [share](Heuristic::share) it; chunks that wait at the same time are evaluated in one pass. Dropping
 //! the last heuristic of a network joins its thread.
 
-use super::chunks::{ChunkEvaluator, Evaluated, Request, chunk_size};
+use super::chunks::{ChunkEvaluator, ChunkRequest, Evaluated, chunk_size};
 use super::device::Device;
 use super::evaluator::Evaluator;
 use super::model::Model;
@@ -28,7 +28,7 @@ pub struct NetworkHeuristic<P: Puzzle> {
     chunk: usize,
     max_in_flight: usize,
     has_policy: bool,
-    requests: Sender<Request>,
+    requests: Sender<ChunkRequest>,
     in_flight: VecDeque<Receiver<Evaluated>>,
     /// Declared after `requests`: the thread ends when the last sender is dropped.
     thread: Arc<JoinOnDrop>,
@@ -79,7 +79,7 @@ impl<P: Puzzle> NetworkHeuristic<P> {
     fn request(&mut self, rows: Array2<u8>, query: Query) -> Result<(), HeuristicError> {
         let (reply, estimates) = channel();
         self.in_flight.push_back(estimates);
-        self.requests.send(Request { rows, query, reply }).map_err(|_| gone())
+        self.requests.send(ChunkRequest { rows, query, reply }).map_err(|_| gone())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Layers of every network: batch normalization, and the heads on top of the trunk.
 
-use super::evaluator::Output;
+use super::evaluator::NetworkOutput;
 use super::network::NetworkConfig;
 use super::parameters::{Init, Layout, ParameterGroup, Slot, VARIANCE, Weights};
 use tch::{Kind, Tensor};
@@ -105,7 +105,7 @@ impl Heads<TensorLayer> {
 
     /// The value's product and sum are done in f32, because half precision is coarse near 20; the logits' product in the
     /// precision of its weights.
-    pub(super) fn forward(&self, features: &Tensor, with_policy: bool) -> Output {
+    pub(super) fn forward(&self, features: &Tensor, with_policy: bool) -> NetworkOutput {
         let (weight, bias) = &self.value;
         let values = features.to_kind(Kind::Float).linear(weight, bias.as_ref());
         let policy = self.policy.as_ref().filter(|_| with_policy).map(|(weight, bias)| {
@@ -115,6 +115,6 @@ impl Heads<TensorLayer> {
         });
         let values = values.squeeze_dim(1);
         let is_folded = (self.scale, self.offset) == (1.0, 0.0);
-        Output { values: if is_folded { values } else { values * self.scale + self.offset }, policy }
+        NetworkOutput { values: if is_folded { values } else { values * self.scale + self.offset }, policy }
     }
 }

@@ -3,7 +3,7 @@
 //! one-hot → dense `width` → dense `width / 2` → `blocks` × (dense, dense, plus the input) → heads,
 //! batch normalization and ReLU after every dense layer; in a block the last ReLU comes after the sum.
 
-use super::evaluator::{Evaluator, Folded, Output};
+use super::evaluator::{Evaluator, Folded, NetworkOutput};
 use super::int8::{self, FloatLayer, FloatMlp};
 use super::layers::{Heads, Norm, SlotLayer};
 use super::network::{Network, NetworkConfig};
@@ -70,7 +70,7 @@ impl Network for Mlp {
         &self.one_hot
     }
 
-    fn forward(&self, weights: &Weights, rows: &Tensor, training: bool) -> Output {
+    fn forward(&self, weights: &Weights, rows: &Tensor, training: bool) -> NetworkOutput {
         let dense = |layer: &DenseLayer, weight: &Tensor, input: &Tensor| {
             layer.norm.forward(weights, &input.linear(weight, None::<Tensor>), training)
         };

@@ -1,7 +1,7 @@
 //! The interface of all networks: the description that files hold, the forward pass for training, and the evaluator made
 //! from it for solving.
 
-use super::evaluator::{Evaluator, Folded, Output, TensorEvaluator};
+use super::evaluator::{Evaluator, Folded, NetworkOutput, TensorEvaluator};
 use super::one_hot::OneHot;
 use super::parameters::{Parameters, Weights};
 use super::precision::Precision;
@@ -58,7 +58,7 @@ pub(super) trait Network: Send {
     fn one_hot(&self) -> &OneHot;
 
     /// The forward pass; with `training`, normalization uses the batch and updates the running statistics.
-    fn forward(&self, weights: &Weights, rows: &Tensor, training: bool) -> Output;
+    fn forward(&self, weights: &Weights, rows: &Tensor, training: bool) -> NetworkOutput;
 
     /// The network for solving: normalization folded into the products, which are done in `kind`.
     fn fold(&self, weights: &Weights, kind: Kind) -> Folded;

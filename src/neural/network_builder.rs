@@ -82,7 +82,7 @@ impl NetworkConfig {
 
 #[cfg(test)]
 mod tests {
-    use super::super::evaluator::Output;
+    use super::super::evaluator::NetworkOutput;
     use super::super::network::evaluator;
     use super::super::one_hot::upload;
     use super::super::parameters::Parameters;
@@ -116,7 +116,7 @@ mod tests {
         let parameters = Parameters::fresh(layout, &mut generator(1, 0), tch::Device::Cpu);
         randomize(&parameters, 0.17);
         let weights = parameters.weights(Kind::Float);
-        let Output { values, policy } = network.forward(&weights, rows, true);
+        let NetworkOutput { values, policy } = network.forward(&weights, rows, true);
         let policy = policy.expect("a policy head");
         let loss = values.square().sum(Kind::Float) + policy.square().sum(Kind::Float);
         let gradients = Tensor::run_backward(&[loss], &parameters.trained(), false, false);

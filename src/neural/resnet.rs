@@ -7,7 +7,7 @@
 //! one product per cell: its neighbours times the taps that meet them ([`FoldedConvolution`]). Taps beyond the border cost
 //! nothing: 49 of 81 are left on 3×3.
 
-use super::evaluator::{Folded, Output};
+use super::evaluator::{Folded, NetworkOutput};
 use super::layers::{Heads, Norm, SlotLayer};
 use super::network::{Network, NetworkConfig};
 use super::one_hot::OneHot;
@@ -134,7 +134,7 @@ impl Network for ResNet {
         &self.one_hot
     }
 
-    fn forward(&self, weights: &Weights, rows: &Tensor, training: bool) -> Output {
+    fn forward(&self, weights: &Weights, rows: &Tensor, training: bool) -> NetworkOutput {
         let weight = &weights[self.input];
         let channels = weight.size()[0];
         let norm = |norm: &Norm, images: &Tensor| {
@@ -165,7 +165,7 @@ impl Network for ResNet {
             let shift = convolution(&shift.tile([1, cells]), &taps, self.grid);
             let first = weight(convolutions[0]) * before.0.view([1, -1, 1, 1]) * between.0.view([-1, 1, 1, 1]);
             let second = weight(convolutions[1]) * after.0.view([-1, 1, 1, 1]);
-            blocks.push(FoldedBlock {
+            blocks.push(FoldedConvolutions {
                 convolutions: [first, second].map(|weight| FoldedConvolution::new(&weight.to_kind(kind), self.grid)),
                 biases: (shift.view([cells, -1]) * &between.0 + &between.1).to_kind(kind),
             });
@@ -176,7 +176,7 @@ impl Network for ResNet {
         let one_hot = self.one_hot.in_kind(kind);
         Box::new(move |rows, with_policy| {
             let x = widen(&one_hot.encode(rows), &input);
-            for FoldedBlock { convolutions: [first, second], biases } in &blocks {
+            for FoldedConvolutions { convolutions: [first, second], biases } in &blocks {
                 second.add_to(&x, &first.apply_relu(&x, biases));
             }
             heads.forward(&pool(&x, input.size()[0]), with_policy)
@@ -188,7 +188,7 @@ impl Network for ResNet {
     }
 }
 
-struct FoldedBlock {
+struct FoldedConvolutions {
     convolutions: [FoldedConvolution; 2],
     /// Biases of the first convolution, `cells × outputs`.
     biases: Tensor,

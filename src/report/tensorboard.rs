@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 #[derive(Clone, PartialEq, Message)]
-struct Event {
+struct ScalarEvent {
     /// Seconds since 1970.
     #[prost(double, tag = "1")]
     wall_time: f64,
@@ -21,13 +21,13 @@ struct Event {
     #[prost(string, optional, tag = "3")]
     file_version: Option<String>,
     #[prost(message, optional, tag = "5")]
-    summary: Option<Summary>,
+    summary: Option<ScalarSummary>,
     #[prost(message, optional, tag = "7")]
-    session: Option<Session>,
+    session: Option<SessionLog>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct Summary {
+struct ScalarSummary {
     #[prost(message, repeated, tag = "1")]
     values: Vec<Scalar>,
 }
@@ -41,12 +41,12 @@ struct Scalar {
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct Session {
+struct SessionLog {
     #[prost(int32, tag = "1")]
     status: i32,
 }
 
-/// The [`Session::status`] that drops events of earlier files from this step on.
+/// The [`SessionLog::status`] that drops events of earlier files from this step on.
 const START: i32 = 1;
 
 /// A file of events; `step` is the number of samples.
@@ -69,8 +69,8 @@ impl TensorBoard {
         let path = folder.join(name);
         let file = File::create_new(&path).with_context(|| format!("cannot write {}", path.display()))?;
         let mut board = TensorBoard { path, file };
-        board.append(0, Event { file_version: Some("brain.Event:2".into()), ..Event::default() })?;
-        board.append(samples, Event { session: Some(Session { status: START }), ..Event::default() })?;
+        board.append(0, ScalarEvent { file_version: Some("brain.Event:2".into()), ..ScalarEvent::default() })?;
+        board.append(samples, ScalarEvent { session: Some(SessionLog { status: START }), ..ScalarEvent::default() })?;
         Ok(board)
     }
 
@@ -89,12 +89,12 @@ impl TensorBoard {
         ];
         let scalars =
             scalars.into_iter().filter_map(|(tag, value)| Some(Scalar { tag: tag.into(), value: value? as f32 }));
-        let summary = Some(Summary { values: scalars.collect() });
-        self.append(metrics.samples, Event { summary, ..Event::default() })
+        let summary = Some(ScalarSummary { values: scalars.collect() });
+        self.append(metrics.samples, ScalarEvent { summary, ..ScalarEvent::default() })
     }
 
-    fn append(&mut self, samples: u64, event: Event) -> Result<()> {
-        let event = Event { wall_time: now(), step: i64::try_from(samples).unwrap_or(i64::MAX), ..event };
+    fn append(&mut self, samples: u64, event: ScalarEvent) -> Result<()> {
+        let event = ScalarEvent { wall_time: now(), step: i64::try_from(samples).unwrap_or(i64::MAX), ..event };
         let bytes = event.encode_to_vec();
         let length = (bytes.len() as u64).to_le_bytes();
         let record = [&length[..], &checksum(&length), &bytes, &checksum(&bytes)].concat();
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     /// Reads the events of a file, and checks their checksums.
-    fn events(path: &Path) -> Vec<Event> {
+    fn events(path: &Path) -> Vec<ScalarEvent> {
         let bytes = fs::read(path).expect("a file");
         let mut rest = &bytes[..];
         let mut events = Vec::new();
@@ -125,7 +125,7 @@ mod tests {
             assert_eq!(rest[8..12], checksum(&rest[..8]));
             let data = &rest[12..12 + length];
             assert_eq!(rest[12 + length..16 + length], checksum(data));
-            events.push(Event::decode(data).expect("an event"));
+            events.push(ScalarEvent::decode(data).expect("an event"));
             rest = &rest[16 + length..];
         }
         events
@@ -155,7 +155,7 @@ mod tests {
         board.write(&metrics).expect("it can be written");
         let events = events(&board.path);
         assert_eq!(events[0].file_version.as_deref(), Some("brain.Event:2"));
-        assert_eq!((events[1].step, &events[1].session), (640, &Some(Session { status: START })));
+        assert_eq!((events[1].step, &events[1].session), (640, &Some(SessionLog { status: START })));
         let Some(summary) = &events[2].summary else { panic!("{events:?}") };
         let scalars: Vec<(&str, f32)> = summary.values.iter().map(|value| (value.tag.as_str(), value.value)).collect();
         assert_eq!(events[2].step, 1280);

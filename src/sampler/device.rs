@@ -11,7 +11,7 @@ use super::move_pruning::MovePruning;
 use super::walks::MIN_APART;
 use crate::puzzle::{Encoding, Move, MoveTable, Puzzle};
 use crate::random::generator;
-use crate::tensors::moves::Moves;
+use crate::tensors::moves::DeviceMoves;
 use crate::tensors::no_grad;
 use rand::RngCore as _;
 use tch::{Device, Kind, Tensor};
@@ -81,7 +81,7 @@ impl WalkRules {
 
 /// An endless stream of batches, made on a device.
 pub struct DeviceWalks {
-    moves: Moves,
+    moves: DeviceMoves,
     /// `goals × cells`.
     goals: Tensor,
     /// `(moves + 1) × moves`, by the move made (last row: none) and a move: 1 if this move's code stays, else 0; the addend.
@@ -131,7 +131,7 @@ impl DeviceWalks {
         };
         let offset =
             |lane, i| i / walk_samples * max_depth * walk_samples / batch_size + lane * max_depth / all_lanes as i64;
-        let moves = Moves::new(&rules.table, &rules.encoding, device);
+        let moves = DeviceMoves::new(&rules.table, &rules.encoding, device);
         let count = moves.count;
         // By the move that is made, the last one for none, and by the next move.
         let codes = |code: &dyn Fn(Option<Move>, Move) -> i64| {

@@ -77,10 +77,10 @@ impl<P: Puzzle, M: AsRef<[Move]>> SolutionStates<P, M> {
 }
 
 /// A step of a solution: cost of the rest, state and next move.
-type Step<P> = (Cost, <P as Rules>::State, [Move; 1]);
+type SolutionStep<P> = (Cost, <P as Rules>::State, [Move; 1]);
 
 /// The steps of a solution; `None` if it does not lead to a goal.
-pub fn steps<P: Puzzle>(puzzle: &P, start: P::State, solution: &[Move]) -> Option<Vec<Step<P>>> {
+pub fn steps<P: Puzzle>(puzzle: &P, start: P::State, solution: &[Move]) -> Option<Vec<SolutionStep<P>>> {
     let (mut state, mut made, mut steps) = (start, 0, Vec::with_capacity(solution.len()));
     for &action in solution {
         steps.push((made, state, [action]));

@@ -37,7 +37,7 @@ use crate::puzzle::{Cost, Puzzle, State};
 use crate::workers::{GRAIN, extend, in_ranges};
 use candidates::Candidates;
 use cut::{cut, sorted};
-use layer::Layer;
+use layer::BeamLayer;
 use offspring::hashes;
 use sharing::LayerSolution;
 use std::ops::Range;
@@ -166,11 +166,11 @@ struct BeamRun<'a, P: Puzzle> {
     /// Whether this is the narrow beam of the first solution.
     is_first: bool,
     /// The part of the layer that this rank owns.
-    layer: Layer<P::State>,
+    layer: BeamLayer<P::State>,
     /// Reused memory of the next layer's children, and of children that are generated together: allocating it anew would cost
     /// more than the work on it.
-    layer_buffer: Layer<P::State>,
-    offspring_buffers: Vec<Layer<P::State>>,
+    layer_buffer: BeamLayer<P::State>,
+    offspring_buffers: Vec<BeamLayer<P::State>>,
     /// The length of the last layer on this rank, and the number of its new children.
     last_yield: (usize, usize),
     /// The length of the layer on all ranks.
@@ -209,8 +209,8 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
             exchange: control.exchange(),
             threads: control.threads(),
             is_first,
-            layer: Layer::default(),
-            layer_buffer: Layer::default(),
+            layer: BeamLayer::default(),
+            layer_buffer: BeamLayer::default(),
             offspring_buffers: Vec::new(),
             last_yield: (0, 0),
             width: 1,
@@ -314,8 +314,13 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
             return Ok(());
         }
         self.evaluated.insert(hash);
-        let mut layer =
-            Layer { states: vec![start], hashes: vec![hash], costs: vec![0], scores: vec![0.0], ..Layer::default() };
+        let mut layer = BeamLayer {
+            states: vec![start],
+            hashes: vec![hash],
+            costs: vec![0],
+            scores: vec![0.0],
+            ..BeamLayer::default()
+        };
         if self.queue.query == Query::ValuesAndPolicy {
             self.evaluate_rest(&mut layer)?;
         }
@@ -331,7 +336,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         let policy = if self.queue.query == Query::ValuesAndPolicy { self.puzzle.move_count() } else { 0 };
         let likely = self.likely_children(&candidates);
         // Before the allocation, which would end the program if the address space is limited.
-        let mut limit = control.reached(&|| self.bytes() + Layer::<P::State>::bytes_for(likely, policy));
+        let mut limit = control.reached(&|| self.bytes() + BeamLayer::<P::State>::bytes_for(likely, policy));
         children.reset_with_estimates(if limit.is_none() { likely } else { 0 }, policy);
         let evaluates_meanwhile = self.queue.max_in_flight > 0;
         let block = if evaluates_meanwhile { self.queue.chunk.clamp(MIN_BLOCK, MAX_BLOCK) } else { MAX_BLOCK };
@@ -363,7 +368,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         &mut self,
         parents: Range<usize>,
         candidates: &Candidates,
-        children: &mut Layer<P::State>,
+        children: &mut BeamLayer<P::State>,
         control: &mut Control<'_>,
     ) -> Result<(), Interrupt> {
         let mut reached = self.reached(children, control);
@@ -403,7 +408,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
     }
 
     /// Evaluates the states of a layer that are not submitted yet, and collects all estimates.
-    fn evaluate_rest(&mut self, layer: &mut Layer<P::State>) -> Result<(), HeuristicError> {
+    fn evaluate_rest(&mut self, layer: &mut BeamLayer<P::State>) -> Result<(), HeuristicError> {
         while let Some(estimates) = self.queue.finish(&layer.states, &mut self.stats.evaluated)? {
             layer.add_estimates(self.threads, estimates);
         }
@@ -411,14 +416,14 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
     }
 
     /// Reports progress, and checks the limits.
-    fn reached(&mut self, children: &Layer<P::State>, control: &mut Control<'_>) -> Option<Limit> {
+    fn reached(&mut self, children: &BeamLayer<P::State>, control: &mut Control<'_>) -> Option<Limit> {
         self.stats.stored = self.evaluated.len();
         self.report(control);
         control.reached(&|| self.bytes() + children.bytes())
     }
 
     /// Keeps the best children as the next layer.
-    fn keep_best(&mut self, mut children: Layer<P::State>) -> Result<(), HeuristicError> {
+    fn keep_best(&mut self, mut children: BeamLayer<P::State>) -> Result<(), HeuristicError> {
         let mut scores = Vec::new();
         let score = |i: usize| children.values[i] + children.priors[i];
         extend(self.threads, &mut scores, children.len(), GRAIN, score);
@@ -463,7 +468,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
     fn bytes(&self) -> u64 {
         let each = |pointers: &BackPointers| 5 * pointers.parents.len() + 2 * pointers.owners.len();
         let back_pointers = self.back_pointers.iter().map(each).sum::<usize>() as u64;
-        let buffers: u64 = self.offspring_buffers.iter().map(Layer::bytes).sum();
+        let buffers: u64 = self.offspring_buffers.iter().map(BeamLayer::bytes).sum();
         back_pointers + self.layer.bytes() + self.layer_buffer.bytes() + buffers + self.evaluated.bytes()
     }
 }

@@ -22,7 +22,7 @@ use super::result::{Proof, ProofProgress};
 use super::{End, Incumbent, Limit, Progress, Search, SearchResult, Stats, Task};
 use crate::heuristic::{HeuristicError, Query};
 use crate::puzzle::{Cost, Move, Puzzle};
-use crate::workers::{Job, Own, beside, cores};
+use crate::workers::{Own, Work, beside, cores};
 use hashbrown::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -211,7 +211,7 @@ struct ProofRun<'a, 'c, P: Puzzle> {
 
 /// The root of a subtree: a state of an early layer.
 #[derive(Clone, Copy)]
-struct Root<S> {
+struct ProofRoot<S> {
     state: S,
     /// The moves that lead to it; as many count as its layer has.
     moves: [Move; MAX_EARLY_MOVES],
@@ -268,14 +268,14 @@ impl<P: Puzzle> ProofRun<'_, '_, P> {
         let rest = moves - early;
         let mut roots = self.roots(early)?;
         let counts = sequences(self.perimeter, rest, self.task.puzzle.move_count());
-        let size = |root: &Root<P::State>| counts[root.last.map_or(counts.len() - 1, usize::from)];
+        let size = |root: &ProofRoot<P::State>| counts[root.last.map_or(counts.len() - 1, usize::from)];
         let all: u64 = roots.iter().map(size).sum();
         if self.orders_roots && all >= MIN_ORDERED {
             self.order(&mut roots)?;
         }
         let nodes_left = self.task.control.nodes_left(self.stats.generated);
         let (mut budget, mut nodes) = (self.budget.unwrap_or(u64::MAX), nodes_left);
-        let fits = |root: &&Root<P::State>| {
+        let fits = |root: &&ProofRoot<P::State>| {
             let size = size(root);
             let fits = budget > 0 && size <= nodes;
             if fits {
@@ -293,17 +293,17 @@ impl<P: Puzzle> ProofRun<'_, '_, P> {
     }
 
     /// Makes the layers up to `moves` moves, with one state per class; returns the last.
-    fn roots(&mut self, moves: usize) -> Result<Vec<Root<P::State>>, Interrupt> {
+    fn roots(&mut self, moves: usize) -> Result<Vec<ProofRoot<P::State>>, Interrupt> {
         let Task { puzzle, start, ref control, .. } = self.task;
         let symmetries = puzzle.symmetries();
         let class = |state: &P::State| symmetries.as_ref().map_or(*state, |symmetries| symmetries.class(state).state);
-        let mut roots = vec![Root { state: *start, moves: [0; MAX_EARLY_MOVES], last: None }];
+        let mut roots = vec![ProofRoot { state: *start, moves: [0; MAX_EARLY_MOVES], last: None }];
         for layer in 0..moves {
             let mut indices: HashMap<P::State, usize, foldhash::fast::FixedState> = HashMap::default();
-            let mut next: Vec<Root<P::State>> = Vec::new();
+            let mut next: Vec<ProofRoot<P::State>> = Vec::new();
             for (i, root) in roots.iter().enumerate() {
                 if i.is_multiple_of(1 << 12) {
-                    stop_at(control.reached(&|| (next.len() * 3 * size_of::<Root<P::State>>()) as u64))?;
+                    stop_at(control.reached(&|| (next.len() * 3 * size_of::<ProofRoot<P::State>>()) as u64))?;
                 }
                 stop_at(control.too_many(self.stats.generated + next.len() as u64).then_some(Limit::Nodes))?;
                 for &action in self.perimeter.following(root.last) {
@@ -315,7 +315,7 @@ impl<P: Puzzle> ProofRun<'_, '_, P> {
                         None => {
                             let mut moves = root.moves;
                             moves[layer] = action;
-                            next.push(Root { state: child, moves, last: Some(action) });
+                            next.push(ProofRoot { state: child, moves, last: Some(action) });
                         }
                     }
                 }
@@ -328,7 +328,7 @@ impl<P: Puzzle> ProofRun<'_, '_, P> {
     }
 
     /// Sorts the roots by their estimates.
-    fn order(&mut self, roots: &mut Vec<Root<P::State>>) -> Result<(), Interrupt> {
+    fn order(&mut self, roots: &mut Vec<ProofRoot<P::State>>) -> Result<(), Interrupt> {
         let mut values = Vec::with_capacity(roots.len());
         let states: Vec<P::State> = roots.iter().map(|root| root.state).collect();
         let Task { heuristic, control, .. } = self.task.again();
@@ -350,7 +350,7 @@ impl<P: Puzzle> ProofRun<'_, '_, P> {
     /// root.
     fn search_all(
         &mut self,
-        roots: &[Root<P::State>],
+        roots: &[ProofRoot<P::State>],
         rest: usize,
         all: u64,
         target: Cost,
@@ -376,7 +376,7 @@ impl<P: Puzzle> ProofRun<'_, '_, P> {
         let started = Instant::now();
         let before = self.stats.generated;
         let mut ended = None;
-        let jobs = (0..cores).map(|_| Box::new(&work) as Job<'_>).collect();
+        let jobs = (0..cores).map(|_| Box::new(&work) as Work<'_>).collect();
         let wait: Own<'_> = Box::new(|all_ended| {
             let mut reported = Instant::now();
             while !all_ended() {

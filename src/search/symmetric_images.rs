@@ -13,7 +13,7 @@
 use super::{Control, End, Incumbent, Progress, Search, SearchResult, Stats, Task};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Puzzle, SymmetricImage};
-use crate::workers::{Job, beside};
+use crate::workers::{Work, beside};
 use std::sync::mpsc::channel;
 
 /// A search of the first `count` symmetric images of an instance; of the instance alone if the puzzle has no symmetries.
@@ -90,7 +90,7 @@ impl<P: Puzzle> ImageSearch<P> {
         let shared = control.shared_by(images.len());
         let (sender, receiver) = channel();
         let mut results: Vec<_> = images.iter().map(|_| None).collect();
-        let mut jobs: Vec<Job<'_>> = Vec::new();
+        let mut jobs: Vec<Work<'_>> = Vec::new();
         for (((index, image), mut heuristic), done) in images.iter().enumerate().zip(heuristics).zip(&mut results) {
             let (limits, sender, shared) = (&limits, sender.clone(), shared.clone());
             jobs.push(Box::new(move || {

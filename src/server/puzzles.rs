@@ -56,12 +56,12 @@ const MAX_SCRAMBLE: u64 = 1000;
 
 /// A random instance, `depth` moves from solved, and these moves; the same seed gives the same instance. The instance is the
 /// moves, or the state if the puzzle writes instances as states. Without inverses of its moves, there are no moves.
-pub(super) struct Scramble {
+pub(super) struct ScrambleRequest {
     pub(super) depth: Option<u64>,
     pub(super) seed: u64,
 }
 
-impl Visitor for Scramble {
+impl Visitor for ScrambleRequest {
     /// Refuses a puzzle without a way to random states.
     type Output = ApiResult<(String, String)>;
 

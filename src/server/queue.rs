@@ -105,8 +105,7 @@ impl JobQueue {
         let CheckedRequest { key, request, stopped } = checked;
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             let ServerConfig { searches, queue, .. } = self.config;
-            let why =
-                format!("{searches} searches run, and {queue} requests wait, which is the limit: try again in a while");
+            let why = format!("{searches} running and {queue} waiting are the limit: try again in a while");
             return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, why));
         };
         let ahead = self.taken_places() - 1;

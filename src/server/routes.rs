@@ -138,7 +138,7 @@ async fn scramble(State(queue): QueueState, Query(pairs): Query<Vec<(String, Str
     let puzzle = query.get("puzzle").cloned().unwrap_or_else(|| "cube3".into());
     in_background(move || {
         let name = catalogue::find_puzzle(&puzzle, &queue.config)?;
-        let (instance, scramble) = visit(&name, None, puzzles::Scramble { depth, seed })??;
+        let (instance, scramble) = visit(&name, None, puzzles::ScrambleRequest { depth, seed })??;
         let answer = json!({ "puzzle": puzzle, "instance": instance, "scramble": scramble, "seed": seed });
         Ok(Json(answer).into_response())
     })

@@ -7,7 +7,7 @@ use super::perimeter_cache::{PerimeterCache, perimeter_of};
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, ModelFacts, Plan, ProofPlan, SearchPlan};
 use super::reduction::{BuildStage, Reduction, SharedStages, Stages, stage_options};
 use super::resolve::resolve;
-use super::{Network, Settings, Solver, effective};
+use super::{LoadedNetwork, Settings, Solver, effective};
 use crate::error::{Error, Result};
 use crate::heuristic::{Heuristic, zero};
 use crate::memory;
@@ -35,7 +35,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A heuristic, and the network behind it, if it is one.
-type Loaded<S> = (Box<dyn Heuristic<S>>, Option<Network>);
+type Loaded<S> = (Box<dyn Heuristic<S>>, Option<LoadedNetwork>);
 
 /// Builder of a [`Solver`].
 pub struct Builder<P: Puzzle> {
@@ -204,7 +204,7 @@ impl<P: Puzzle> Builder<P> {
         if let (Some(stages), HeuristicPlan::Network { name, .. }) = (stages, &plan.heuristic) {
             // The stages ask their own networks.
             let network = stages.lock().unwrap_or_else(PoisonError::into_inner).network();
-            let network = network.map(|network| Network { model: name.clone(), ..network });
+            let network = network.map(|network| LoadedNetwork { model: name.clone(), ..network });
             let shown = self.settings.request.shows_estimates.then(|| models::facts(None, &self.entry.puzzle().name()));
             let heuristic = match shown {
                 Some(Ok(ModelFacts { folder, name, .. })) => {
@@ -278,7 +278,7 @@ impl<P: Puzzle> Builder<P> {
                 device.log_choice(self.settings.device);
                 let _waiting = Waiting::during(format!("loading the network {name}"));
                 let model = Model::read(folder, &**puzzle, device, self.settings.precision)?;
-                let network = Network {
+                let network = LoadedNetwork {
                     device,
                     precision: model.precision,
                     model: name.clone(),

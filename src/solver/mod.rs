@@ -79,7 +79,7 @@ const MEMORY_SHARE: f64 = 0.8;
 
 /// The loaded network.
 #[derive(Debug, Clone)]
-struct Network {
+struct LoadedNetwork {
     device: Device,
     precision: Precision,
     model: String,
@@ -103,7 +103,7 @@ pub struct Solver<P: Puzzle> {
     search: Arc<dyn Search<P>>,
     plan: Plan,
     perimeter_depth: u32,
-    network: Option<Network>,
+    network: Option<LoadedNetwork>,
     stages: Option<SharedStages>,
     settings: Settings,
     limits: Limits,

@@ -9,7 +9,7 @@
 use super::builder::{Builder, SearchParts, build_search};
 use super::options::{Engine, SearchOptions};
 use super::plan::Plan;
-use super::{Network, Settings};
+use super::{LoadedNetwork, Settings};
 use crate::error::Result;
 use crate::heuristic::HeuristicError;
 use crate::puzzle::cube_n::stages::facelets_of_cube3;
@@ -45,11 +45,11 @@ pub(super) struct Stages {
 
 impl Stages {
     /// The first network, with a checksum of the weights of all.
-    pub(super) fn network(&self) -> Option<Network> {
+    pub(super) fn network(&self) -> Option<LoadedNetwork> {
         let networks = self.stages.iter().chain(&self.whole).filter_map(|stage| stage.network.as_ref());
         let mut sum = crc32fast::Hasher::new();
         networks.for_each(|network| sum.update(&network.weights_crc32.to_le_bytes()));
-        Some(Network { weights_crc32: sum.finalize(), ..self.stages.first()?.network.clone()? })
+        Some(LoadedNetwork { weights_crc32: sum.finalize(), ..self.stages.first()?.network.clone()? })
     }
 
     /// Looks for a short solution with the network of the whole cube; `None` without such a network, or if a solution
@@ -99,7 +99,7 @@ type Solve =
 
 /// The solver of one stage.
 pub(super) struct Stage {
-    network: Option<Network>,
+    network: Option<LoadedNetwork>,
     solve: Box<Solve>,
 }
 

@@ -17,7 +17,7 @@ use tch::{Device, Kind, Tensor};
 const FACTOR: i64 = 0x2545_f491_4f6c_dd1d;
 
 /// The moves of a puzzle on a device.
-pub(crate) struct Moves {
+pub(crate) struct DeviceMoves {
     table: Table,
     /// The coefficient of each cell, modulo 2⁶⁴: `1 × cells`.
     coefficients: Tensor,
@@ -56,13 +56,14 @@ enum Table {
     },
 }
 
-impl Moves {
+impl DeviceMoves {
     pub(crate) fn new(table: &MoveTable, encoding: &Encoding, device: Device) -> Self {
         let (cells, moves) = (encoding.cells, table.moves());
         let mut generator = generator(2, 0);
         // Random, and so small that the sum over all cells is exact.
         let most = (1u64 << 53) / (cells * encoding.symbols) as u64;
-        let mut coefficients = |count| -> Vec<f64> { (0..count).map(|_| (generator.next_u64() % most) as f64).collect() };
+        let mut coefficients =
+            |count| -> Vec<f64> { (0..count).map(|_| (generator.next_u64() % most) as f64).collect() };
         let sums = [coefficients(cells), coefficients(cells)];
         let offsets = match table {
             MoveTable::Toggles(_) => coefficients(2),
@@ -115,7 +116,7 @@ impl Moves {
         };
         let coefficients = integers((0..cells).map(both).collect(), cells);
         let offset = hash([offsets[0], offsets[1]]);
-        Moves { table, coefficients, factor: number(FACTOR), offset, count: moves as i64 }
+        DeviceMoves { table, coefficients, factor: number(FACTOR), offset, count: moves as i64 }
     }
 
     /// The hash of each row.
@@ -195,7 +196,7 @@ mod tests {
         const STATES: usize = 50;
         let (encoding, moves) = (puzzle.encoding(), puzzle.move_count());
         let table = puzzle.move_table().expect("the puzzle has a table");
-        let tensors = Moves::new(&table, &encoding, Device::Cpu);
+        let tensors = DeviceMoves::new(&table, &encoding, Device::Cpu);
         let mut generator = generator(5, 0);
         let mut state = puzzle.goals()[0];
         let mut states = Vec::new();

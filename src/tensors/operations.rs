@@ -1,31 +1,35 @@
 //! Operations of libtorch that tch lacks: see `operations.cpp`. They panic as operations of tch do: if the device
 //! fails, or the tensors do not fit together.
 
-use crate::error::checked;
+use crate::error::{CppMessage, checked};
 use crate::puzzle::Grid;
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
 use std::ptr::null_mut;
 use tch::Tensor;
 
-/// Null on success; otherwise a text of libtorch, for [`checked`].
-type Message = *mut c_char;
 /// The place for a call's result.
 type Made = *mut *mut c_void;
 
 unsafe extern "C" {
-    fn costar_fused_adamw(tensors: *const [*const c_void; 6], rates: *const Rates) -> Message;
+    fn costar_fused_adamw(tensors: *const [*const c_void; 6], rates: *const Rates) -> CppMessage;
 
-    fn costar_linear_relu(tensors: *const [*const c_void; 3], made: Made) -> Message;
+    fn costar_linear_relu(tensors: *const [*const c_void; 3], made: Made) -> CppMessage;
 
-    fn costar_convolution(images: *const c_void, taps: *const c_void, rows: i64, columns: i64, made: Made) -> Message;
+    fn costar_convolution(
+        images: *const c_void,
+        taps: *const c_void,
+        rows: i64,
+        columns: i64,
+        made: Made,
+    ) -> CppMessage;
 
-    fn costar_pinned(like: *const c_void, count: i64, made: Made) -> Message;
+    fn costar_pinned(like: *const c_void, count: i64, made: Made) -> CppMessage;
 
-    fn costar_begin_download(tensor: *const c_void, made: Made) -> Message;
+    fn costar_begin_download(tensor: *const c_void, made: Made) -> CppMessage;
 
-    fn costar_is_downloaded(download: *const c_void, is_done: *mut bool) -> Message;
+    fn costar_is_downloaded(download: *const c_void, is_done: *mut bool) -> CppMessage;
 
-    fn costar_end_download(download: *const c_void, made: Made) -> Message;
+    fn costar_end_download(download: *const c_void, made: Made) -> CppMessage;
 
     fn costar_drop_download(download: *mut c_void);
 }
@@ -38,7 +42,7 @@ fn pointer(tensor: &Tensor) -> *const c_void {
 ///
 /// # Safety
 /// See [`checked`].
-unsafe fn check(message: Message) {
+unsafe fn check(message: CppMessage) {
     // SAFETY: the caller's promise.
     unsafe { checked(message) }.unwrap_or_else(|text| panic!("{text}"));
 }
@@ -47,7 +51,7 @@ unsafe fn check(message: Message) {
 ///
 /// # Safety
 /// The call writes an owned tensor to its argument, or returns a message for [`check`].
-unsafe fn made(call: impl FnOnce(Made) -> Message) -> Tensor {
+unsafe fn made(call: impl FnOnce(Made) -> CppMessage) -> Tensor {
     let mut tensor = null_mut();
     let message = call(&mut tensor);
     // SAFETY: the caller's promise.

@@ -32,7 +32,7 @@ const REQUIRED: [&str; 3] = [STATE_WEIGHTS, STATE_OPTIMIZER, "model/model.safete
 
 /// Progress of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Position {
+pub struct RunPosition {
     /// Settings of the run.
     #[serde(rename = "settings")]
     pub plan: TrainPlan,
@@ -75,10 +75,10 @@ fn is_default_interval(every: &Interval) -> bool {
     *every == DEFAULT_CHECKPOINT_EVERY
 }
 
-impl Position {
+impl RunPosition {
     /// The start of a run.
-    pub fn start(plan: TrainPlan) -> Position {
-        Position {
+    pub fn start(plan: TrainPlan) -> RunPosition {
+        RunPosition {
             plan,
             total_samples: DEFAULT_SAMPLES,
             total_seconds: None,
@@ -95,7 +95,7 @@ impl Position {
     }
 
     /// The same position with the options that a run may change, in a run's folder.
-    pub(super) fn with_options(mut self, options: &TrainOptions, out: &Path) -> Position {
+    pub(super) fn with_options(mut self, options: &TrainOptions, out: &Path) -> RunPosition {
         if options.samples.is_some() || options.seconds.is_some() {
             (self.total_seconds, self.decay) = (options.seconds, None);
         }
@@ -163,12 +163,12 @@ struct Sealed {
     format: Option<u32>,
     /// The version of the crate that wrote it.
     crate_version: Option<String>,
-    position: Position,
+    position: RunPosition,
     /// CRC-32 of the position as compact JSON.
     crc32: u32,
 }
 
-fn seal(position: &Position) -> Result<u32> {
+fn seal(position: &RunPosition) -> Result<u32> {
     let text = serde_json::to_vec(position).context("the position cannot be written as JSON")?;
     Ok(crc32fast::hash(&text))
 }
@@ -177,7 +177,7 @@ fn seal(position: &Position) -> Result<u32> {
 ///
 /// # Errors
 /// If it cannot be written; the ones before it stay then.
-pub fn write(run: &Path, position: &mut Position, fill: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+pub fn write(run: &Path, position: &mut RunPosition, fill: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
     let older = checkpoints(run)?;
     let folder = folder_of(run, position.samples);
     if older.contains(&folder) {
@@ -211,7 +211,7 @@ fn remove(folder: &Path) -> Result<()> {
 ///
 /// # Errors
 /// If a file is missing, damaged or foreign: names it.
-pub fn read(checkpoint: &Path) -> Result<Position> {
+pub fn read(checkpoint: &Path) -> Result<RunPosition> {
     let (path, model) = (checkpoint.join(POSITION), checkpoint.join(MODEL));
     let (file, folder, model) = (path.display(), checkpoint.display(), model.display());
     let remedy = format!("put a copy of it back, or start another run with `init` {model}, if that is whole");
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_position_without_what_was_added_later_is_read_and_sealed_as_before() {
-        let position: Position = serde_json::from_value(older()).expect("a position");
+        let position: RunPosition = serde_json::from_value(older()).expect("a position");
         assert_eq!(position.checkpoint_every, DEFAULT_CHECKPOINT_EVERY);
         assert_eq!((position.snapshot_every, &position.tensorboard), (None, &None));
         let written = serde_json::to_string(&position).expect("JSON");
@@ -328,13 +328,13 @@ mod tests {
 
     #[test]
     fn what_was_asked_for_is_kept() {
-        let mut position: Position = serde_json::from_value(older()).expect("a position");
+        let mut position: RunPosition = serde_json::from_value(older()).expect("a position");
         position.snapshot_every = Some(6400);
         position.tensorboard = Some("board".into());
         for every in [Interval::Time(Duration::from_millis(1500)), Interval::Samples(640)] {
             position.checkpoint_every = every;
             let written = serde_json::to_string(&position).expect("JSON");
-            assert_eq!(serde_json::from_str::<Position>(&written).expect("a position"), position);
+            assert_eq!(serde_json::from_str::<RunPosition>(&written).expect("a position"), position);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Time of a run, and when metrics and checkpoints are due.
 
-use super::checkpoint::Position;
+use super::checkpoint::RunPosition;
 use crate::quantity::Interval;
 use std::time::Instant;
 
@@ -25,7 +25,7 @@ pub(super) struct Clock {
 
 impl Clock {
     /// The clock of a run that was opened at some time: what comes before the first step counts as well.
-    pub(super) fn start(position: &Position, opened: Instant) -> Self {
+    pub(super) fn start(position: &RunPosition, opened: Instant) -> Self {
         let now = Moment { time: Instant::now(), samples: position.samples };
         Clock { started: opened, before: position.seconds, reported: now, tried: now, saved: now.samples }
     }

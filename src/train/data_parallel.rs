@@ -5,7 +5,7 @@
 //! running statistics, losses and the stop flag travel in one sum per step. Batch normalisation is over a rank's own batch.
 //! Rank 0 alone holds the folder's lock, and writes metrics and checkpoints. The others receive the state that it has read.
 
-use super::checkpoint::Position;
+use super::checkpoint::RunPosition;
 use super::{TrainOptions, Trainable, Training};
 use crate::distributed::Group;
 use crate::error::{Result, bail_setting};
@@ -62,7 +62,7 @@ impl Training {
             }
             return Ok(training);
         }
-        let position: Position = group.share("position", None)?;
+        let position: RunPosition = group.share("position", None)?;
         let puzzle = entry.learnable();
         position.plan.check_memory(&puzzle.encoding(), device, memory::available())?;
         let samples = entry.train_samples(&position.plan, stop)?;

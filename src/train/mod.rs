@@ -69,7 +69,7 @@ use crate::report::{Metrics, Prediction};
 use crate::sampler::{Batch, DeviceBatch, DeviceWalks, Sampler, Samples, Stream};
 use crate::search::perimeter::Perimeter;
 use crate::waiting::Waiting;
-use checkpoint::Position;
+use checkpoint::RunPosition;
 use clock::Clock;
 use folder::cut_metrics;
 use plan::{SamplerKind, TrainFacts, TrainPlan, resolve};
@@ -126,7 +126,7 @@ pub struct Training {
     samples: Arc<dyn Samples>,
     out: PathBuf,
     tensorboard: Option<PathBuf>,
-    position: Position,
+    position: RunPosition,
     learner: Learner,
     device: Device,
     /// The processes that train the same network.
@@ -212,7 +212,7 @@ impl Training {
                 let plan = resolve(options, &entry.train_facts(options, device)?)?;
                 plan.check_memory(&puzzle.encoding(), device, memory::available())?;
                 let samples = entry.train_samples(&plan, stop)?;
-                (Position::start(plan), samples, claim(&out, options.resume)?)
+                (RunPosition::start(plan), samples, claim(&out, options.resume)?)
             }
             Some(checkpoint) => {
                 let lock = claim(&out, true)?;
@@ -245,7 +245,7 @@ impl Training {
     /// # Errors
     /// If the network cannot be made, the checkpoint is damaged, the model does not fit, or the metrics cannot be cut back.
     pub fn at(
-        position: Position,
+        position: RunPosition,
         checkpoint: Option<&Path>,
         puzzle: Arc<dyn Learnable>,
         samples: Arc<dyn Samples>,
@@ -265,7 +265,7 @@ impl Training {
     }
 
     fn new(
-        position: Position,
+        position: RunPosition,
         puzzle: Arc<dyn Learnable>,
         samples: Arc<dyn Samples>,
         options: &TrainOptions,

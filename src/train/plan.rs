@@ -348,7 +348,7 @@ fn as_json(settings: &impl Serialize) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::targets::{Bellman, Exact};
+    use super::super::targets::{Bellman, ExactLabels};
     use super::*;
 
     fn facts() -> TrainFacts {
@@ -427,7 +427,7 @@ mod tests {
                 .map_err(|error| error.field)
         };
         assert_eq!(resolved("walks", None, None), Ok(Labels::Walks));
-        assert_eq!(resolved("exact", None, None), Ok(Labels::Exact(Exact { perimeter: 4 })));
+        assert_eq!(resolved("exact", None, None), Ok(Labels::Exact(ExactLabels { perimeter: 4 })));
         assert_eq!(
             resolved("bellman", Some(2), None),
             Ok(Labels::Bellman(Bellman { target_every: 100, perimeter: 2 }))

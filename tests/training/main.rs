@@ -12,7 +12,7 @@ use costar::report::run_folder::{METRICS, SNAPSHOTS, newest_checkpoint};
 use costar::report::{Metrics, read_lines};
 use costar::sampler::{GENERATOR, Sampler, Samples, SolutionStates, Walks, steps};
 use costar::search::perimeter::Perimeter;
-use costar::train::checkpoint::Position;
+use costar::train::checkpoint::RunPosition;
 use costar::train::plan::{SamplerKind, TrainPlan};
 use costar::train::schedule::Schedule;
 use costar::train::targets::{Bellman, Labels, Solutions};
@@ -62,7 +62,7 @@ fn options(out: &Path, samples: u64) -> TrainOptions {
 }
 
 fn start(plan: TrainPlan, options: &TrainOptions) -> costar::Result<Training> {
-    Training::at(Position::start(plan), None, Arc::new(Cube3), walks(), options, Device::CPU)
+    Training::at(RunPosition::start(plan), None, Arc::new(Cube3), walks(), options, Device::CPU)
 }
 
 fn fresh(out: &Path, samples: u64, rate: f64) -> Training {
@@ -74,7 +74,7 @@ fn newest(out: &Path) -> PathBuf {
     newest_checkpoint(out).expect("the folder can be read").expect("there is a checkpoint")
 }
 
-fn resume_at(position: Position, folder: &Path, options: &TrainOptions) -> costar::Result<Training> {
+fn resume_at(position: RunPosition, folder: &Path, options: &TrainOptions) -> costar::Result<Training> {
     Training::at(position, Some(folder), Arc::new(Cube3), walks(), options, Device::CPU)
 }
 
@@ -418,7 +418,7 @@ fn resumes_to_the_same_bits(begin: impl Fn(&Path, Option<&Path>) -> Training) {
 fn begin(samples: Arc<dyn Samples>, plan: TrainPlan, out: &Path, from: Option<&Path>) -> Training {
     set_cpu_threads(1);
     let position = match from {
-        None => Position::start(plan),
+        None => RunPosition::start(plan),
         Some(folder) => {
             let position = checkpoint::read(folder).expect("a checkpoint");
             assert_eq!(position.plan, plan);

@@ -35,18 +35,28 @@ pub(super) struct Args {
     /// Density and exactness: the puzzle, if the model was trained for a puzzle from a file
     #[arg(long, value_name = "NAME")]
     puzzle: Option<String>,
-    /// Density and exactness: number of fresh scrambles over all depths
-    #[arg(long, default_value = "8000", value_name = "N", value_parser = scrambles)]
-    scrambles: u64,
+    /// Density and exactness: number of fresh scrambles over all depths [default: 8000]
+    #[arg(long, value_name = "N", value_parser = scrambles)]
+    scrambles: Option<u64>,
     /// Density and exactness: the longest scramble [default: the longest of the model's training]
     #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     max_depth: Option<u32>,
-    /// Density and exactness: seed of the scrambles
-    #[arg(long, default_value = "1", value_name = "N", value_parser = quantity::count)]
-    seed: u64,
-    /// Density and exactness: device of the network: auto, cpu, cuda or cuda:I
-    #[arg(long, default_value = "auto", value_name = "DEVICE")]
-    device: DeviceChoice,
+    /// Density and exactness: seed of the scrambles [default: 1]
+    #[arg(long, value_name = "N", value_parser = quantity::count)]
+    seed: Option<u64>,
+    /// Density and exactness: device of the network: auto, cpu, cuda or cuda:I [default: auto]
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<DeviceChoice>,
+}
+
+impl Args {
+    fn scrambles(&self) -> u64 {
+        self.scrambles.unwrap_or(8000)
+    }
+
+    fn seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
+    }
 }
 
 /// More scrambles would not fit into memory.
@@ -126,8 +136,15 @@ fn kind(args: &Args, inputs: &PlotInputs, format: Option<Format>) -> Result<Plot
     let expected = possible.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
     let (is_possible, of) = (possible.contains(&kind), inputs.kind());
     ensure!(is_possible, "--kind {name}: there is no such plot of {of}: expected {expected}");
-    for (flag, is_given) in [("--puzzle", args.puzzle.is_some()), ("--max-depth", args.max_depth.is_some())] {
-        ensure!(!is_given || kind.is_of_models(), "{flag} applies to --kind density, and the picture is {name}");
+    for (flag, is_given) in [
+        ("--puzzle", args.puzzle.is_some()),
+        ("--scrambles", args.scrambles.is_some()),
+        ("--max-depth", args.max_depth.is_some()),
+        ("--seed", args.seed.is_some()),
+        ("--device", args.device.is_some()),
+    ] {
+        let is_used = !is_given || kind.is_of_models();
+        ensure!(is_used, "{flag} applies to --kind density and exactness, and the picture is {name}");
     }
     let is_of_results = matches!(kind, Lengths | Effort | Settings | Frontier);
     ensure!(args.instances.is_none() || is_of_results, "--instances applies to results, and the picture is {name}");
@@ -190,8 +207,9 @@ fn densities(args: &Args, kind: PlotKind, models: &[PathBuf], format: Format) ->
         models.len()
     );
     let depths = if kind == PlotKind::Exactness { DepthKind::Distance } else { DepthKind::ScrambleDepth };
-    let device = Device::resolve(args.device)?;
-    device.log_choice(args.device);
+    let choice = args.device.unwrap_or_default();
+    let device = Device::resolve(choice)?;
+    device.log_choice(choice);
     let all =
         models.iter().map(|folder| predictions::density(folder, args, depths, device)).collect::<Result<Vec<_>>>()?;
     Ok(plot::densities(&all))

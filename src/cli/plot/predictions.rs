@@ -54,8 +54,8 @@ impl Visitor for EvaluateModel<'_> {
             }
             (rows, distances)
         } else {
-            let each = usize::try_from(args.scrambles.div_ceil(max_depth.into())).unwrap_or(usize::MAX);
-            let sampler = Sampler::new(samples, (cells, puzzle.move_count()), args.seed, max_depth, each);
+            let each = usize::try_from(args.scrambles().div_ceil(max_depth.into())).unwrap_or(usize::MAX);
+            let sampler = Sampler::new(samples, (cells, puzzle.move_count()), args.seed(), max_depth, each);
             let rows: Vec<_> = (1..=max_depth).map(|depth| sampler.at_depth(depth)).collect();
             let views: Vec<_> = rows.iter().map(|rows| rows.view()).collect();
             let rows = concatenate(Axis(0), &views).context("rows of a puzzle are of one length")?;
@@ -80,9 +80,9 @@ fn exact_distances<P: Puzzle>(entry: &Entry<P>, args: &Args, max_depth: u32) -> 
     let reverse = entry.reverse().with_context(unknown)?;
     let state = |number: u64| {
         let depth = 1 + number % u64::from(max_depth);
-        reverse.scramble(entry.puzzle(), depth, &mut generator(args.seed, number)).1
+        reverse.scramble(entry.puzzle(), depth, &mut generator(args.seed(), number)).1
     };
-    let states: Vec<P::State> = (0..args.scrambles).map(state).collect();
+    let states: Vec<P::State> = (0..args.scrambles()).map(state).collect();
     let mut distances = Vec::new();
     exact.estimate_all(&states, &mut distances)?;
     Ok((states, distances.into_iter().map(|distance| distance as u32).collect()))

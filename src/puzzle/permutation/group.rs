@@ -14,7 +14,7 @@ type Positions = Vec<u16>;
 /// generating set for a group given by generating permutations", 1980).
 #[derive(Debug)]
 pub(super) struct PermutationGroup {
-    levels: Vec<Level>,
+    levels: Vec<ChainLevel>,
     /// The orbit of each position under the elements that fix the bases of the levels before, named by its first position; for
     /// no level first, and for all of them last.
     orbits: Vec<Vec<usize>>,
@@ -22,7 +22,7 @@ pub(super) struct PermutationGroup {
 
 /// One step of a chain of stabilizers: the elements that fix the base points of all levels before.
 #[derive(Debug)]
-struct Level {
+struct ChainLevel {
     base: u16,
     generators: Vec<Arc<[u16]>>,
     /// For each point of the orbit, an element that takes the base there.
@@ -43,7 +43,7 @@ impl PermutationGroup {
         while without < enough {
             without = if group.add(random.next()) { 0 } else { without + 1 };
         }
-        let of_level = |level: Option<&Level>| {
+        let of_level = |level: Option<&ChainLevel>| {
             let generators = level.into_iter().flat_map(|level| &level.generators);
             orbits(generators.map(|generator| generator.iter().copied().map(usize::from)), description.positions())
         };
@@ -80,7 +80,7 @@ impl PermutationGroup {
             };
             let mut to = vec![None; element.len()];
             to[usize::from(base)] = Some((0..=u16::MAX).take(element.len()).collect());
-            self.levels.push(Level { base, generators: Vec::new(), to });
+            self.levels.push(ChainLevel { base, generators: Vec::new(), to });
         }
         let element: Arc<[u16]> = element.into();
         self.levels[..=at].iter_mut().for_each(|level| level.add(Arc::clone(&element)));
@@ -133,7 +133,7 @@ pub fn orbits(permutations: impl Iterator<Item = impl Iterator<Item = usize>>, p
     orbits
 }
 
-impl Level {
+impl ChainLevel {
     fn add(&mut self, generator: Arc<[u16]>) {
         self.generators.push(generator);
         // The points of the orbit, with the first generator that was not applied to each.

@@ -151,6 +151,8 @@ impl Level {
             bail_parse!("there is no solution: the player cannot come near the box {place}");
         }
         let (boxes_count, goals_count) = (boxes.len(), self.goals.len());
+        let has_box = letters.iter().any(|letter| b"$*".contains(letter));
+        ensure_parse!(has_box, "the level has no box ($, or * on a goal)");
         ensure_parse!(
             boxes_count <= goals_count,
             "the level has {boxes_count} boxes and {goals_count} goals that can be reached: as many goals as boxes are needed"

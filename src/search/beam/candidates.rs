@@ -1,7 +1,7 @@
 //! The candidates of a layer: the children that are evaluated at all, by the move probabilities.
 
 use super::cut::{Key, cut};
-use super::{BeamRun, Layer};
+use super::{BeamLayer, BeamRun};
 use crate::heuristic::{HeuristicError, Query};
 use crate::puzzle::{Move, Puzzle};
 use crate::workers::{GRAIN, extend};
@@ -25,12 +25,12 @@ pub(super) struct Candidates {
 
 impl Candidates {
     /// The candidate score of a child; ties are ordered by parent and move alone.
-    pub(super) fn key<S>(&self, layer: &Layer<S>, parent: usize, action: Move) -> Key {
+    pub(super) fn key<S>(&self, layer: &BeamLayer<S>, parent: usize, action: Move) -> Key {
         let tie = (layer.hashes[parent] ^ u64::from(action)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Key::new(layer.values[parent] + self.priors[parent * self.moves + usize::from(action)], tie)
     }
 
-    pub(super) fn has<S>(&self, layer: &Layer<S>, parent: usize, action: Move) -> bool {
+    pub(super) fn has<S>(&self, layer: &BeamLayer<S>, parent: usize, action: Move) -> bool {
         let is_left_out = self.prior(parent, action) == Some(f32::INFINITY);
         !is_left_out && self.last.is_none_or(|last| self.key(layer, parent, action) <= last)
     }
@@ -54,7 +54,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
     /// with long solutions they would take two places of five.
     pub(super) fn candidates(
         &self,
-        layer: &Layer<P::State>,
+        layer: &BeamLayer<P::State>,
         count: usize,
         new_only: bool,
     ) -> Result<Candidates, HeuristicError> {

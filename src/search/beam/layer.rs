@@ -8,7 +8,7 @@ use crate::search::nodes::NodeId;
 use crate::workers::{GRAIN, extend, extend_parts, extend_rows};
 
 /// The states of a layer, best first; or the children that may become one, in the order of generation.
-pub(super) struct Layer<S> {
+pub(super) struct BeamLayer<S> {
     pub(super) states: Vec<S>,
     pub(super) hashes: Vec<u64>,
     /// Path costs.
@@ -33,9 +33,9 @@ pub(super) struct Layer<S> {
     pub(super) goals: Vec<usize>,
 }
 
-impl<S> Default for Layer<S> {
+impl<S> Default for BeamLayer<S> {
     fn default() -> Self {
-        Layer {
+        BeamLayer {
             states: Vec::new(),
             hashes: Vec::new(),
             costs: Vec::new(),
@@ -52,7 +52,7 @@ impl<S> Default for Layer<S> {
     }
 }
 
-impl<S: Copy> Layer<S> {
+impl<S: Copy> BeamLayer<S> {
     pub(super) fn len(&self) -> usize {
         self.states.len()
     }
@@ -76,7 +76,7 @@ impl<S: Copy> Layer<S> {
     pub(super) fn sorted(self) -> Self {
         let mut ids: Vec<(usize, usize)> = (0..self.len()).map(|i| (0, i)).collect();
         ids.sort_unstable_by_key(|&(_, i)| self.place(i));
-        Layer::collected(&ids, |_| &self)
+        BeamLayer::collected(&ids, |_| &self)
     }
 
     /// These states, in this order, without priors.
@@ -93,7 +93,7 @@ impl<S: Copy> Layer<S> {
         let mut policy = Vec::new();
         let row = |i: usize| &self.policy[ids[i] as usize * moves..][..moves];
         extend_rows(threads, &mut policy, (ids.len(), moves), GRAIN, row);
-        Layer {
+        BeamLayer {
             states: pick(threads, &self.states, ids),
             hashes: pick(threads, &self.hashes, ids),
             costs: pick(threads, &self.costs, ids),
@@ -103,7 +103,7 @@ impl<S: Copy> Layer<S> {
             values: pick(threads, &self.values, ids),
             scores: pick(threads, &self.scores, ids),
             policy,
-            ..Layer::default()
+            ..BeamLayer::default()
         }
     }
 
@@ -118,7 +118,7 @@ impl<S: Copy> Layer<S> {
             };
         }
         let has_owners = ids.first().is_some_and(|&(from, _)| !layer(from).owners.is_empty());
-        Layer {
+        BeamLayer {
             states: column!(states),
             hashes: column!(hashes),
             costs: column!(costs),
@@ -127,7 +127,7 @@ impl<S: Copy> Layer<S> {
             priors: column!(priors),
             order: column!(order),
             owners: if has_owners { column!(owners) } else { Vec::new() },
-            ..Layer::default()
+            ..BeamLayer::default()
         }
     }
 
@@ -173,7 +173,7 @@ impl<S: Copy> Layer<S> {
         reset(&mut self.policy, count * moves);
     }
 
-    /// The memory that [`Layer::reset_with_estimates`] needs, in bytes.
+    /// The memory that [`BeamLayer::reset_with_estimates`] needs, in bytes.
     pub(super) fn bytes_for(count: usize, moves: usize) -> u64 {
         (count * (size_of::<S>() + 17 + 4 * (2 + moves))) as u64
     }
@@ -224,8 +224,8 @@ mod tests {
 
     #[test]
     fn the_memory_of_a_layer_is_known_before_it_is_taken() {
-        let mut layer = Layer::<[u64; 3]>::default();
+        let mut layer = BeamLayer::<[u64; 3]>::default();
         layer.reset_with_estimates(1000, 7);
-        assert_eq!(layer.bytes(), Layer::<[u64; 3]>::bytes_for(1000, 7));
+        assert_eq!(layer.bytes(), BeamLayer::<[u64; 3]>::bytes_for(1000, 7));
     }
 }

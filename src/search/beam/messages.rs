@@ -2,7 +2,7 @@
 
 use super::cut::Key;
 use super::offspring::{MIN_CHUNK, merged};
-use super::{BeamRun, Layer};
+use super::{BeamLayer, BeamRun};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Puzzle, StateBytes};
 use crate::search::exchange::Exchange;
@@ -13,7 +13,7 @@ const RECORD: usize = Key::BYTES + 1 + 4 + 4 + 4;
 
 impl<P: Puzzle> BeamRun<'_, P> {
     /// Sends children, which are in order, to the owners of their states; returns the children of this rank.
-    pub(super) fn exchanged(&self, made: Vec<Layer<P::State>>) -> Result<Vec<Layer<P::State>>, HeuristicError> {
+    pub(super) fn exchanged(&self, made: Vec<BeamLayer<P::State>>) -> Result<Vec<BeamLayer<P::State>>, HeuristicError> {
         if self.exchange.is_alone() {
             return Ok(made);
         }
@@ -36,7 +36,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
 }
 
 /// The records of children, for each rank.
-fn write<S>(exchange: &dyn Exchange, children: &Layer<S>, bytes: &StateBytes<S>) -> Vec<Vec<u8>> {
+fn write<S>(exchange: &dyn Exchange, children: &BeamLayer<S>, bytes: &StateBytes<S>) -> Vec<Vec<u8>> {
     let mut records = vec![Vec::new(); exchange.size()];
     for (i, &hash) in children.hashes.iter().enumerate() {
         let to = &mut records[exchange.owner(hash)];
@@ -52,8 +52,8 @@ fn write<S>(exchange: &dyn Exchange, children: &Layer<S>, bytes: &StateBytes<S>)
 }
 
 /// Children from the records of a rank.
-fn read<P: Puzzle>(puzzle: &P, rank: usize, records: &[u8], bytes: &StateBytes<P::State>) -> Layer<P::State> {
-    let mut children = Layer::default();
+fn read<P: Puzzle>(puzzle: &P, rank: usize, records: &[u8], bytes: &StateBytes<P::State>) -> BeamLayer<P::State> {
+    let mut children = BeamLayer::default();
     for record in records.chunks_exact(RECORD + bytes.size) {
         let (key, record) = record.split_at(Key::BYTES);
         let word = |at: usize| [record[at], record[at + 1], record[at + 2], record[at + 3]];

@@ -5,7 +5,7 @@
 
 use super::cut::Key;
 use super::sharing::{LayerSolution, StateId};
-use super::{BeamRun, Candidates, Layer};
+use super::{BeamLayer, BeamRun, Candidates};
 use crate::puzzle::{Cost, Move, Puzzle};
 use crate::search::children::parent_ranges;
 use crate::search::nodes::NodeId;
@@ -19,12 +19,12 @@ const LIKELY_GROWTH_DIVISOR: usize = 8;
 pub(super) const MIN_CHUNK: usize = 1 << 10;
 
 /// Merges pieces that are each in order, into pieces that follow one another in order. The goals are not marked any more.
-pub(super) fn merged<S: Copy + Send + Sync>(threads: usize, pieces: &[Layer<S>]) -> Vec<Layer<S>> {
+pub(super) fn merged<S: Copy + Send + Sync>(threads: usize, pieces: &[BeamLayer<S>]) -> Vec<BeamLayer<S>> {
     let lengths: Vec<usize> = pieces.iter().map(|piece| piece.len()).collect();
     let parts = parts(threads, lengths.iter().sum(), MIN_CHUNK);
     let Some(longest) = pieces.iter().max_by_key(|piece| piece.len()) else { return Vec::new() };
     // Where each part starts in each piece, about evenly by the longest one; a parent's children stay together.
-    let start = |piece: &Layer<S>, part: usize| {
+    let start = |piece: &BeamLayer<S>, part: usize| {
         let first = longest.order[part * longest.len() / parts];
         piece.order.partition_point(|&key| key < first)
     };
@@ -36,12 +36,12 @@ pub(super) fn merged<S: Copy + Send + Sync>(threads: usize, pieces: &[Layer<S>])
         let mut ids: Vec<(usize, usize)> = (0..pieces.len()).flat_map(of_piece).collect();
         // A stable sort is fast on sorted runs.
         ids.sort_by_key(|&(piece, i)| pieces[piece].place(i));
-        Layer::collected(&ids, |piece| &pieces[piece])
+        BeamLayer::collected(&ids, |piece| &pieces[piece])
     })
 }
 
 /// The hashes of children, piece by piece.
-pub(super) fn hashes<S>(made: &[Layer<S>]) -> Vec<&[u64]> {
+pub(super) fn hashes<S>(made: &[BeamLayer<S>]) -> Vec<&[u64]> {
     made.iter().map(|piece| piece.hashes.as_slice()).collect()
 }
 
@@ -50,15 +50,15 @@ impl<P: Puzzle> BeamRun<'_, P> {
     /// the key of a parent and a move, if it is needed.
     pub(super) fn make(
         &self,
-        layer: &Layer<P::State>,
+        layer: &BeamLayer<P::State>,
         parents: Range<usize>,
         candidates: &Candidates,
-        mut buffers: Vec<Layer<P::State>>,
+        mut buffers: Vec<BeamLayer<P::State>>,
         key: impl Fn(usize, Move) -> Option<Key> + Sync,
-    ) -> Vec<Layer<P::State>> {
+    ) -> Vec<BeamLayer<P::State>> {
         let puzzle = self.puzzle;
         let ranges = parent_ranges(self.threads, parents, candidates.each);
-        buffers.resize_with(ranges.len(), Layer::default);
+        buffers.resize_with(ranges.len(), BeamLayer::default);
         on_each(self.threads, ranges.into_iter().zip(buffers).collect(), |(range, mut made)| {
             made.reset(range.len() * candidates.each);
             for i in range {
@@ -91,7 +91,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
     }
 
     /// Takes the goals among children of this rank's layer.
-    pub(super) fn take_goals(&mut self, made: &[Layer<P::State>]) {
+    pub(super) fn take_goals(&mut self, made: &[BeamLayer<P::State>]) {
         for children in made {
             for &i in &children.goals {
                 let parent = StateId { rank: self.exchange.rank() as u16, index: children.parents[i] };
@@ -102,7 +102,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
     }
 
     /// Looks up new children in the perimeter.
-    pub(super) fn look_up(&mut self, made: &[Layer<P::State>], fresh: &[Vec<u32>]) {
+    pub(super) fn look_up(&mut self, made: &[BeamLayer<P::State>], fresh: &[Vec<u32>]) {
         let (puzzle, perimeter) = (self.puzzle, &self.settings.perimeter);
         if perimeter.is_empty() {
             return;
@@ -133,8 +133,8 @@ mod tests {
     use super::*;
 
     /// Children in any order; the state of each gives its place.
-    fn piece(places: impl Iterator<Item = u64>) -> Layer<u64> {
-        let mut made = Layer::default();
+    fn piece(places: impl Iterator<Item = u64>) -> BeamLayer<u64> {
+        let mut made = BeamLayer::default();
         for place in places {
             made.order.push(Key::new((place / 100) as f32, place / 10));
             made.moves.push((place % 10) as Move);
@@ -153,7 +153,7 @@ mod tests {
         let lengths: [&[u64]; 4] = [&[], &[0, 0], &[9000, 0, 400, 1], &[3000; 6]];
         for lengths in lengths {
             let starts = (0..lengths.len()).map(|i| lengths[..i].iter().sum());
-            let pieces: Vec<Layer<u64>> =
+            let pieces: Vec<BeamLayer<u64>> =
                 starts.zip(lengths).map(|(start, &count)| scattered(start, count).sorted()).collect();
             let mut expected: Vec<u64> = pieces.iter().flat_map(|piece| piece.states.clone()).collect();
             expected.sort_unstable();

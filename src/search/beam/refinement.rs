@@ -3,7 +3,7 @@
 use super::cut::Key;
 use super::offspring::{hashes, merged};
 use super::sharing::StateId;
-use super::{BeamRun, Control, Cost, HeuristicError, Incumbent, Layer, Limit, NodeId, Puzzle};
+use super::{BeamLayer, BeamRun, Control, Cost, HeuristicError, Incumbent, Limit, NodeId, Puzzle};
 use crate::heuristic::Query;
 use crate::puzzle::{Move, replay};
 use crate::search::children::Hashes;
@@ -34,7 +34,7 @@ pub(super) struct Refinement {
 }
 
 /// A state from which the refinement searches.
-struct Root<S> {
+struct RefinementRoot<S> {
     state: S,
     /// Its place among all roots, the most promising first.
     order: Key,
@@ -90,7 +90,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
         from: &Refinement,
         control: &mut Control<'_>,
     ) -> Result<Option<Incumbent>, HeuristicError> {
-        self.layer_buffer = Layer::default();
+        self.layer_buffer = BeamLayer::default();
         let roots = self.roots(from)?;
         let (puzzle, perimeter, until) = (self.puzzle, &self.settings.perimeter, AtomicUsize::new(0));
         let mut searches: Vec<_> = (0..self.threads).map(|_| Exhaustive::new(puzzle, perimeter, &until)).collect();
@@ -98,15 +98,15 @@ impl<P: Puzzle> BeamRun<'_, P> {
         let mut best: Option<Key> = None;
         let (mut searched, mut generated) = (0, self.stats.generated);
         let sizes = sequences(perimeter, from.moves, puzzle.move_count());
-        let size = |root: &Root<P::State>| sizes[root.last.map_or(sizes.len() - 1, usize::from)];
+        let size = |root: &RefinementRoot<P::State>| sizes[root.last.map_or(sizes.len() - 1, usize::from)];
         loop {
             self.report(control);
             let mut limit = control.reached(&|| self.bytes()).or(control.too_many(generated).then_some(Limit::Nodes));
             // Roots after the first one with a path, of any rank, are not needed.
-            let needed = |root: &&Root<P::State>| own.is_none() && best.is_none_or(|best| root.order < best);
+            let needed = |root: &&RefinementRoot<P::State>| own.is_none() && best.is_none_or(|best| root.order < best);
             let needed = roots[searched..].iter().take(ROOTS_PER_ROUND).take_while(needed);
             let mut budget = if self.exchange.is_alone() { control.nodes_left(generated) } else { u64::MAX };
-            let fits = |root: &&Root<P::State>| {
+            let fits = |root: &&RefinementRoot<P::State>| {
                 let fits = size(root) <= budget;
                 budget = budget.saturating_sub(size(root));
                 fits
@@ -119,7 +119,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
                 let round = &roots[searched..searched + count];
                 let (generated, found) = search_round(&mut searches, &until, round, from.moves);
                 own = found.map(|(i, path)| {
-                    let Root { order, origin, last, .. } = round[i];
+                    let RefinementRoot { order, origin, last, .. } = round[i];
                     (order, origin, last.into_iter().chain(path).collect())
                 });
                 searched += count;
@@ -146,12 +146,12 @@ impl<P: Puzzle> BeamRun<'_, P> {
     }
 
     /// The roots on this rank, the most promising first.
-    fn roots(&mut self, from: &Refinement) -> Result<Vec<Root<P::State>>, HeuristicError> {
+    fn roots(&mut self, from: &Refinement) -> Result<Vec<RefinementRoot<P::State>>, HeuristicError> {
         if !from.children {
             let rank = self.exchange.rank() as u16;
             let root = |(index, state): (NodeId, P::State)| {
                 let order = Key::new(0.0, self.puzzle.state_hash(&state));
-                Root { state, order, origin: StateId { rank, index }, last: None }
+                RefinementRoot { state, order, origin: StateId { rank, index }, last: None }
             };
             let mut roots: Vec<_> = (0..).zip(self.states_of(from.layer)?).map(root).collect();
             roots.sort_unstable_by_key(|root| root.order);
@@ -163,11 +163,11 @@ impl<P: Puzzle> BeamRun<'_, P> {
         let candidates = self.candidates(layer, ROOTS_PER_WIDTH, false)?;
         let key = |i, action| Some(candidates.key(layer, i, action));
         let made = self.make(layer, 0..layer.len(), &candidates, Vec::new(), key);
-        let made = on_each(self.threads, made, Layer::sorted);
+        let made = on_each(self.threads, made, BeamLayer::sorted);
         drop(evaluated);
         let made = self.exchanged(merged(self.threads, &made))?;
         let fresh = Hashes::default().insert_all(self.threads, &hashes(&made));
-        let root = |(made, i): (&Layer<P::State>, usize)| Root {
+        let root = |(made, i): (&BeamLayer<P::State>, usize)| RefinementRoot {
             state: made.states[i],
             order: made.order[i],
             origin: made.parent(i),
@@ -178,12 +178,12 @@ impl<P: Puzzle> BeamRun<'_, P> {
     }
 
     /// Generates and evaluates the states of an earlier layer again.
-    fn evaluate_again(&mut self, layer: usize) -> Result<Layer<P::State>, HeuristicError> {
+    fn evaluate_again(&mut self, layer: usize) -> Result<BeamLayer<P::State>, HeuristicError> {
         let states = self.states_of(layer)?;
         let hashes = states.iter().map(|state| self.puzzle.state_hash(state)).collect();
         // `make` reads costs and scores, but the roots do not depend on them.
         let (costs, scores) = (vec![0; states.len()], vec![0.0; states.len()]);
-        let mut evaluated = Layer { states, hashes, costs, scores, ..Layer::default() };
+        let mut evaluated = BeamLayer { states, hashes, costs, scores, ..BeamLayer::default() };
         self.evaluate_rest(&mut evaluated)?;
         Ok(evaluated)
     }
@@ -194,7 +194,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
 fn search_round<P: Puzzle>(
     searches: &mut [Exhaustive<'_, P>],
     until: &AtomicUsize,
-    roots: &[Root<P::State>],
+    roots: &[RefinementRoot<P::State>],
     moves: usize,
 ) -> (u64, Option<(usize, Vec<Move>)>) {
     let (next, threads) = (AtomicUsize::new(0), searches.len().min(roots.len().div_ceil(MIN_ROOTS)));

@@ -38,7 +38,7 @@ struct NewChild<S> {
 }
 
 /// The children that one thread has made.
-struct Piece<S> {
+struct ExpandedPart<S> {
     children: Vec<NewChild<S>>,
     /// Children to store whose states are new, by shard; `None` if they are not looked up.
     unknown: Option<Bins>,
@@ -79,12 +79,12 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
     }
 
     /// Takes the solutions among children. Drops these, and later children that cannot improve the solution.
-    fn take_solutions(&mut self, pieces: &mut [Piece<P::State>], before: Cost, control: &mut Control<'_>) {
+    fn take_solutions(&mut self, pieces: &mut [ExpandedPart<P::State>], before: Cost, control: &mut Control<'_>) {
         if self.settings.ends_with_first_batch() {
             return; // goals are stored
         }
         let mut too_costly = before;
-        for Piece { children, solved, some_discarded, .. } in pieces {
+        for ExpandedPart { children, solved, some_discarded, .. } in pieces {
             *some_discarded = !solved.is_empty() || too_costly < before;
             if !*some_discarded {
                 continue;
@@ -103,7 +103,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
     }
 
     /// Stores children: new states, and stored ones that are reached more cheaply.
-    fn store_all(&mut self, threads: usize, pieces: &[Piece<P::State>]) {
+    fn store_all(&mut self, threads: usize, pieces: &[ExpandedPart<P::State>]) {
         let children = NumberedChildren { pieces, starts: starts(0, pieces.iter().map(|piece| piece.children.len())) };
         let unknown: Vec<&Bins> = pieces.iter().filter_map(|piece| piece.unknown.as_ref()).collect();
         let stays = |piece: usize, i: u32| !pieces[piece].some_discarded || pieces[piece].children[i as usize].stays;
@@ -137,7 +137,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
 
     /// Stores children one by one. A batch that reaches a goal is the last: after its first goal, nothing is worth an
     /// evaluation.
-    fn store_each(&mut self, pieces: &[Piece<P::State>]) {
+    fn store_each(&mut self, pieces: &[ExpandedPart<P::State>]) {
         for child in pieces.iter().flat_map(|piece| &piece.children).filter(|child| child.stays) {
             let is_evaluated = !child.is_goal && self.goals.is_empty();
             let stored = self.nodes.store(&child.state, child.parent, child.action, child.cost, is_evaluated);
@@ -155,7 +155,7 @@ fn starts(first: u32, lengths: impl Iterator<Item = usize>) -> Vec<u32> {
 
 /// The children of all pieces, numbered one after the other.
 struct NumberedChildren<'a, S> {
-    pieces: &'a [Piece<S>],
+    pieces: &'a [ExpandedPart<S>],
     starts: Vec<u32>,
 }
 
@@ -221,7 +221,7 @@ fn make<P: Puzzle>(
     block: &[(NodeId, Option<Move>)],
     too_costly: Cost,
     each: usize,
-) -> Piece<P::State> {
+) -> ExpandedPart<P::State> {
     let mut children = Vec::with_capacity(block.len() * each);
     let moves = puzzle.move_count() as Move;
     let tests_goals = settings.goal_test == GoalTest::Generated;
@@ -267,5 +267,5 @@ fn make<P: Puzzle>(
     }
     let unknown = (0..).zip(&children).filter(|(_, child)| child.known == NO_PARENT && child.stays);
     let unknown = closed.map(|_| by_shard(unknown.map(|(i, child)| (i, child.hash))));
-    Piece { children, unknown, solved, generated, free_moves, has_goals, some_discarded: false }
+    ExpandedPart { children, unknown, solved, generated, free_moves, has_goals, some_discarded: false }
 }

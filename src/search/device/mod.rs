@@ -12,7 +12,8 @@
 //!   host replays a hit and looks it up in its perimeter before it counts.
 //! - Several ranks may share a beam. Each owns the states whose hash falls to it. The hashes of children travel to their
 //!   owners, which choose among them, and fetch the parents' rows of the children that they make: see `sharing`.
-//! - The host keeps parents and moves of all layers, and runs refinement and proof, which follow.
+//! - The host keeps parents and moves of all layers, which reach it while the device hashes the next children, and runs
+//!   refinement and proof, which follow.
 //!
 //! | file | content |
 //! | --- | --- |
@@ -28,7 +29,7 @@ use crate::puzzle::Puzzle;
 use crate::quantity::grouped;
 use crate::search::exchange::Alone;
 use crate::search::limits::unless_failed;
-use crate::tensors::moves::Moves;
+use crate::tensors::moves::DeviceMoves;
 use crate::tensors::{caught, host_numbers, is_out_of_memory, no_grad};
 use layers::BeamWeights;
 use near_goals::NearGoals;
@@ -80,7 +81,7 @@ pub struct DeviceEngine {
 
 struct EngineParts {
     network: Box<dyn RowNetwork>,
-    moves: Moves,
+    moves: DeviceMoves,
     near_goals: NearGoals,
 }
 
@@ -109,7 +110,7 @@ impl DeviceEngine {
             if device == tch::Device::Cpu {
                 let_threads_sleep();
             }
-            let moves = Moves::new(&table, &encoding, device);
+            let moves = DeviceMoves::new(&table, &encoding, device);
             let goals = Tensor::from_slice(&rows).view([-1, encoding.cells as i64]).to_device(device);
             let most = most_near_goals(encoding.cells, device.is_cuda(), memory);
             let near_goals = NearGoals::new(&moves, &goals, perimeter_depth, most as usize);

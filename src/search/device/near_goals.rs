@@ -1,6 +1,6 @@
 //! All states within some moves of the goals, by hash, found breadth-first on the device.
 
-use crate::tensors::moves::Moves;
+use crate::tensors::moves::DeviceMoves;
 use tch::{Kind, Tensor};
 
 /// The states near the goals.
@@ -16,7 +16,7 @@ pub(super) struct NearGoals {
 impl NearGoals {
     /// The states within `max_depth` moves of the goals, or fewer, so that there are at most `most`. Moves must have inverses
     /// among the moves, so that a state is as far from a goal as the goal is from it.
-    pub(super) fn new(moves: &Moves, goals: &Tensor, max_depth: u32, most: usize) -> Self {
+    pub(super) fn new(moves: &DeviceMoves, goals: &Tensor, max_depth: u32, most: usize) -> Self {
         let (mut rows, mut layer) = unique(goals, &moves.hashes(goals));
         let end = layer.new_full([1], i64::MAX, (Kind::Int64, layer.device()));
         let depths = layer.zeros_like().pad([0, 1], "constant", f64::from(u8::MAX));
@@ -115,7 +115,7 @@ mod tests {
 
     fn near<P: Reversible>(puzzle: &P, depth: u32, most: usize) -> NearGoals {
         let (encoding, goal) = (puzzle.encoding(), puzzle.goals()[0]);
-        let moves = Moves::new(&puzzle.move_table().expect("a table"), &encoding, Device::Cpu);
+        let moves = DeviceMoves::new(&puzzle.move_table().expect("a table"), &encoding, Device::Cpu);
         let row = puzzle.row(&goal);
         NearGoals::new(&moves, &Tensor::from_slice(&row).view([1, -1]), depth, most)
     }

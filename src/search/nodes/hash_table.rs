@@ -18,10 +18,10 @@ const MAX_SIXTEENTHS: usize = 13;
 
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
-struct Line([u64; WORDS]);
+struct HashLine([u64; WORDS]);
 
-impl Line {
-    const EMPTY: Line = Line([FREE; WORDS]);
+impl HashLine {
+    const EMPTY: HashLine = HashLine([FREE; WORDS]);
 
     /// The number of words, which take the first slots. Counted without a branch.
     #[inline(always)]
@@ -47,7 +47,7 @@ impl Line {
 /// A hash table of words.
 #[derive(Debug, Default)]
 pub struct HashTable {
-    lines: Vec<Line>,
+    lines: Vec<HashLine>,
     length: usize,
 }
 
@@ -59,7 +59,7 @@ impl HashTable {
 
     /// Memory in use, in bytes.
     pub fn bytes(&self) -> usize {
-        self.lines.capacity() * size_of::<Line>()
+        self.lines.capacity() * size_of::<HashLine>()
     }
 
     /// Adds a hash and returns whether it is new. 0 counts as 1.
@@ -163,7 +163,7 @@ impl HashTable {
     fn grow(&mut self, count: usize) {
         let mut lines = Vec::with_capacity(count);
         memory::use_large_pages(lines.spare_capacity_mut());
-        lines.resize(count, Line::EMPTY);
+        lines.resize(count, HashLine::EMPTY);
         let mut lengths = vec![0; count];
         for &word in self.lines.iter().flat_map(|line| line.0.iter().take_while(|&&word| word != FREE)) {
             let mut at = home(word, count);

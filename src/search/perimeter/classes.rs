@@ -10,7 +10,7 @@
 //! the last layer need not be kept.
 
 use super::filling::{Filled, ItemMaker, Keyed, LayerFilling, PartWriter, item_bytes};
-use super::layer::Layer;
+use super::layer::ClassLayer;
 use super::scramble_ends::{EndFinder, EndMoves};
 use crate::puzzle::{Class, Move, Puzzle, Reversible, Symmetries};
 use crate::workers::cores;
@@ -29,7 +29,7 @@ const DOUBT: f64 = 1.5;
 #[derive(Debug, Default)]
 pub(super) struct ClassTable {
     /// By distance.
-    pub(super) layers: Vec<Layer>,
+    pub(super) layers: Vec<ClassLayer>,
     /// By distance.
     pub(super) counts: Vec<Count>,
     /// True if the table holds every class of the puzzle.
@@ -88,9 +88,9 @@ struct LayerMaker<'a, P: Puzzle> {
 }
 
 /// The layers and states that the next layer is made from.
-struct Source<'a, S> {
+struct EarlierLayers<'a, S> {
     /// The layers, up to the last.
-    layers: &'a [Layer],
+    layers: &'a [ClassLayer],
     /// The states of the last, if they were kept.
     states: &'a [S],
     /// The states of the layer before it.
@@ -133,9 +133,9 @@ impl ClassTable {
                 let end = started.elapsed().as_secs_f64() + layers * spent;
                 extent.time.is_some_and(|time| end > times * time.as_secs_f64())
             };
-            let present: u64 = table.layers.iter().map(Layer::bytes).sum();
+            let present: u64 = table.layers.iter().map(ClassLayer::bytes).sum();
             let too_large = |states: f64, layers: i32| {
-                let between = |layer| Layer::bytes_for(growing(layer) as usize, !maker.moves_change_parity);
+                let between = |layer| ClassLayer::bytes_for(growing(layer) as usize, !maker.moves_change_parity);
                 let making = maker.bytes(states, growing(layers), extent.count_last);
                 present + (1..layers).map(between).sum::<u64>() + making > extent.bytes
             };
@@ -156,7 +156,8 @@ impl ClassTable {
                 table.layers.last_mut()?.finish();
             }
             let layer_started = Instant::now();
-            let source = Source { layers: &table.layers, states: &states, states_before: &states_before, by_both_ends };
+            let source =
+                EarlierLayers { layers: &table.layers, states: &states, states_before: &states_before, by_both_ends };
             let capacity = expected as usize + 64;
             let mut on_share = |share| on_progress(PerimeterProgress { depth, share });
             let (mut layer, mut new) = maker.layer(&source, capacity, detail, &mut on_share)?;
@@ -186,7 +187,7 @@ impl ClassTable {
                 break;
             }
         }
-        table.layers.iter_mut().for_each(Layer::finish);
+        table.layers.iter_mut().for_each(ClassLayer::finish);
         Some(table)
     }
 
@@ -198,9 +199,9 @@ impl ClassTable {
 
 impl<P: Reversible> LayerMaker<'_, P> {
     /// The layer of the goals.
-    fn goals(&self) -> (Layer, Filled<P::State>) {
+    fn goals(&self) -> (ClassLayer, Filled<P::State>) {
         let goals = self.puzzle.goals();
-        let mut layer = Layer::with_capacity(goals.len(), true);
+        let mut layer = ClassLayer::with_capacity(goals.len(), true);
         let mut classes: Vec<_> = goals.iter().map(|goal| self.symmetries.class(goal)).collect();
         for share in &mut layer.shares(1) {
             classes.retain(|class| share.insert(class.key) == Some(true));
@@ -215,20 +216,20 @@ impl<P: Reversible> LayerMaker<'_, P> {
     /// `exact`, and the items that wait to be inserted.
     fn bytes(&self, states: f64, expected: f64, exact: bool) -> u64 {
         let (states, expected) = (states * size_of::<P::State>() as f64, expected as usize);
-        let items = item_bytes(Layer::bytes_for(expected, false) as usize);
-        states as u64 + Layer::bytes_for(expected, exact) + items as u64
+        let items = item_bytes(ClassLayer::bytes_for(expected, false) as usize);
+        states as u64 + ClassLayer::bytes_for(expected, exact) + items as u64
     }
 
     /// The layer after the last one; `None` once `stop` is set. The states of its classes may be counted, and then their
     /// canonical images kept.
     fn layer(
         &self,
-        source: &Source<'_, P::State>,
+        source: &EarlierLayers<'_, P::State>,
         expected: usize,
         [is_counted, keeps_states]: [bool; 2],
         on_share: &mut dyn FnMut(f64),
-    ) -> Option<(Layer, Filled<P::State>)> {
-        let mut layer = Layer::with_capacity(source.states_before.len() + expected, is_counted);
+    ) -> Option<(ClassLayer, Filled<P::State>)> {
+        let mut layer = ClassLayer::with_capacity(source.states_before.len() + expected, is_counted);
         let symmetries = self.symmetries;
         let filled = if is_counted {
             let capacity = if keeps_states { expected } else { 0 };
@@ -254,8 +255,8 @@ impl<P: Reversible> LayerMaker<'_, P> {
     /// moves, and keeps up to `capacity` states, with 0 none. `Some(None)` if the layer is full.
     fn fill<C: Keyed<P::State>>(
         &self,
-        layer: &mut Layer,
-        source: &Source<'_, P::State>,
+        layer: &mut ClassLayer,
+        source: &EarlierLayers<'_, P::State>,
         capacity: usize,
         on_share: &mut dyn FnMut(f64),
         add_children: impl Fn(&P::State, Option<&EndMoves>, &mut Vec<C>) + Sync,

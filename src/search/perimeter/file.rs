@@ -5,7 +5,7 @@
 
 use super::cache_lines::Lines;
 use super::classes::{ClassTable, Count};
-use super::layer::{Layer, Line, PARTS};
+use super::layer::{ClassLayer, Line, PARTS};
 use super::{Extent, OnProgress, Perimeter};
 use crate::cache;
 use crate::error::{Context as _, Error, Result, ensure};
@@ -166,7 +166,7 @@ impl CachedFiles {
     }
 
     fn write(&self, folder: &Path, table: &ClassTable) -> Result<PathBuf> {
-        let layer = |(layer, &count): (&Layer, &Count)| LayerHeader {
+        let layer = |(layer, &count): (&ClassLayer, &Count)| LayerHeader {
             count,
             lines: layer.lines.len(),
             crc32: checksums(&layer.lines),
@@ -229,7 +229,7 @@ impl CachedFiles {
             };
             // In a mapped file, this also reads the pages.
             ensure!(!is_shared || checksums(&lines) == layer.crc32, "it is damaged: a checksum is another");
-            table.layers.push(Layer::from_lines(lines));
+            table.layers.push(ClassLayer::from_lines(lines));
             at += layer.bytes();
         }
         Ok(Some(table))

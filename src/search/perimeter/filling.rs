@@ -5,7 +5,7 @@
 //! part that is not too large, most lines are still in the cache when the next key comes to them.
 
 use super::classes::Count;
-use super::layer::{Layer, LayerShare, PARTS, part};
+use super::layer::{ClassLayer, LayerShare, PARTS, part};
 use super::scramble_ends::EndMoves;
 use crate::puzzle::{Class, State};
 use crate::workers::on_own_threads;
@@ -67,7 +67,7 @@ pub(super) struct ItemMaker<C> {
 pub(super) struct PartWriter<'a, S> {
     share: LayerShare<'a>,
     /// The layer before, if classes that are in both are looked for.
-    last: Option<&'a Layer>,
+    last: Option<&'a ClassLayer>,
     filled: Filled<S>,
     is_full: bool,
 }
@@ -85,7 +85,12 @@ pub(super) struct Filled<S> {
 impl<'a, S: State> LayerFilling<'a, S> {
     /// Begins to fill a layer, keeping up to `capacity` states. With the layer before as `last`, classes that are in both
     /// are looked for.
-    pub(super) fn new(layer: &'a mut Layer, threads: usize, capacity: usize, last: Option<&'a Layer>) -> Self {
+    pub(super) fn new(
+        layer: &'a mut ClassLayer,
+        threads: usize,
+        capacity: usize,
+        last: Option<&'a ClassLayer>,
+    ) -> Self {
         let item_bytes = item_bytes(size_of_val(&layer.lines[..]));
         let shares = layer.shares(threads);
         let each = capacity.div_ceil(shares.len());

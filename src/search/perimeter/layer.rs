@@ -36,7 +36,7 @@ impl Line {
 /// A set of 64-bit keys. A key is known by its line and 16 more bits: of the keys outside, 4 in 10,000 seem to be inside.
 /// It never misses one inside.
 #[derive(Debug)]
-pub(super) struct Layer {
+pub(super) struct ClassLayer {
     pub(super) lines: Lines,
     /// Lines of a part. Linear probing: a fingerprint takes the first free slot from its own line on, wrapping within its part.
     lines_per_part: usize,
@@ -90,7 +90,7 @@ fn line_in_part(key: u64, lines_per_part: usize) -> usize {
     ((u128::from(key << 6) * lines_per_part as u128) >> 64) as usize
 }
 
-impl Layer {
+impl ClassLayer {
     /// Lines of each part of a layer with this many keys.
     fn lines_per_part(keys: usize) -> usize {
         (keys.div_ceil(PARTS * Line::MEAN_FILL)).max(1) + 1
@@ -99,23 +99,23 @@ impl Layer {
     /// Bytes of a layer with this many keys; of an `exact` one, while it is made.
     pub(super) fn bytes_for(keys: usize, exact: bool) -> u64 {
         let line = size_of::<Line>() + if exact { Line::CAPACITY * size_of::<u32>() } else { 0 };
-        (PARTS * Layer::lines_per_part(keys) * line) as u64
+        (PARTS * ClassLayer::lines_per_part(keys) * line) as u64
     }
 
     /// An empty layer for this many keys. Ends the process if there is no memory for it, as a `Vec` does.
     pub(super) fn with_capacity(keys: usize, exact: bool) -> Self {
-        let lines_per_part = Layer::lines_per_part(keys);
+        let lines_per_part = ClassLayer::lines_per_part(keys);
         let count = PARTS * lines_per_part;
         let layout = || Layout::array::<Line>(count).unwrap_or(Layout::new::<Line>());
         let lines = Lines::empty(count).unwrap_or_else(|_| handle_alloc_error(layout()));
         let extensions = vec![0; if exact { count * Line::CAPACITY } else { 0 }];
         memory::use_large_pages(&extensions);
-        Layer { lines, lines_per_part, extensions }
+        ClassLayer { lines, lines_per_part, extensions }
     }
 
     /// A layer of lines that were made before.
     pub(super) fn from_lines(lines: Lines) -> Self {
-        Layer { lines_per_part: lines.len() / PARTS, lines, extensions: Vec::new() }
+        ClassLayer { lines_per_part: lines.len() / PARTS, lines, extensions: Vec::new() }
     }
 
     /// Bytes that it takes, the extensions included.

@@ -166,7 +166,7 @@ impl<S: State> Perimeter<S> {
     pub fn bytes(&self) -> u64 {
         match &self.table {
             PerimeterTable::States(table) => table.bytes(),
-            PerimeterTable::Classes(table, _) => table.layers.iter().map(layer::Layer::bytes).sum(),
+            PerimeterTable::Classes(table, _) => table.layers.iter().map(layer::ClassLayer::bytes).sum(),
         }
     }
 

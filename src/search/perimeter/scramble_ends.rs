@@ -1,6 +1,6 @@
 //! The two ends of a shortest scramble: which moves lead from its middle, forwards and backwards, to the last layer.
 
-use super::layer::Layer;
+use super::layer::ClassLayer;
 use crate::puzzle::{Move, Reversible, State, Symmetries};
 use std::cmp::Ordering;
 
@@ -52,7 +52,7 @@ impl<'a, S: State> EndFinder<'a, S> {
 
     /// Finds the moves that lead from a state of the layer before the last, and from its inverse, to the last. Among several
     /// middles of the same scramble, only the one with the least key gets them.
-    pub(super) fn find(&self, state: &S, layers: &[Layer], has_level_moves: bool, ends: &mut EndMoves) {
+    pub(super) fn find(&self, state: &S, layers: &[ClassLayer], has_level_moves: bool, ends: &mut EndMoves) {
         let EndMoves { before, after, keys, directions, pairs, lasts } = ends;
         // Both layers that tell a direction are small; all other moves lead further. Before a move within a layer was met,
         // none need be looked for: the first such layer is found out when the next is made.
@@ -64,7 +64,7 @@ impl<'a, S: State> EndFinder<'a, S> {
         keys.iter().for_each(|&key| nearer.iter().chain(&level).for_each(|layer| layer.prefetch(key)));
         directions.clear();
         directions.extend(keys.iter().map(|&key| {
-            let is_in = |layer: Option<&Layer>| layer.is_some_and(|layer| layer.holds_exactly(key));
+            let is_in = |layer: Option<&ClassLayer>| layer.is_some_and(|layer| layer.holds_exactly(key));
             if is_in(nearer) {
                 Ordering::Less
             } else if is_in(level) {

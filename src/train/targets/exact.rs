@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 
 /// A label is the distance within the perimeter, and the length of the walk beyond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exact {
+pub struct ExactLabels {
     /// Depth of the perimeter, in moves.
     pub perimeter: u32,
 }
 
-impl Target for Exact {
+impl Target for ExactLabels {
     fn exact_costs(&self) -> Option<ExactCosts> {
         Some(ExactCosts { depth: self.perimeter, of_children: false })
     }

@@ -19,7 +19,7 @@ mod solutions;
 mod walks;
 
 pub use bellman::Bellman;
-pub use exact::Exact;
+pub use exact::ExactLabels;
 pub use solutions::{SolutionFacts, Solutions};
 
 /// Depth of the perimeter with exact labels, in moves, if none is in the cache.
@@ -36,7 +36,7 @@ pub enum Labels {
     #[default]
     Walks,
     /// Distance within a perimeter, length of the walk beyond.
-    Exact(Exact),
+    Exact(ExactLabels),
     /// Cost of the best child by the network itself (value iteration), distance within a perimeter.
     Bellman(Bellman),
     /// Cost of the rest of a known solution.
@@ -77,7 +77,7 @@ impl Labels {
         let target_every = options.target_every.unwrap_or(DEFAULT_TARGET_EVERY);
         let (labels, settings): (Labels, &[&str]) = match name {
             "walks" => (Labels::Walks, &[]),
-            "exact" => (Labels::Exact(Exact { perimeter }), &["perimeter"]),
+            "exact" => (Labels::Exact(ExactLabels { perimeter }), &["perimeter"]),
             "bellman" => (Labels::Bellman(Bellman { target_every, perimeter }), &["target_every", "perimeter"]),
             "solutions" => {
                 let Some((file, SolutionFacts { crc32, .. })) = options.solutions.clone().zip(facts.solutions) else {
@@ -96,6 +96,16 @@ impl Labels {
             ensure_setting!(is_known, field, "the labels {name} have no such setting: leave it out, or choose others");
         }
         Ok(labels)
+    }
+
+    /// The name, as `--labels` takes it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Labels::Walks => "walks",
+            Labels::Exact(_) => "exact",
+            Labels::Bellman(_) => "bellman",
+            Labels::Solutions(_) => "solutions",
+        }
     }
 
     pub(super) fn target(&self) -> &dyn Target {
