@@ -46,10 +46,12 @@ impl Kernel for Avx2 {
                 for (i, &cell) in layer.cells.iter().enumerate() {
                     let at = (i * layer.symbols + usize::from(row[cell])) * PAD;
                     let addends = addends[at..at + PAD].as_ptr();
-                    for (register, sum) in sums.iter_mut().enumerate() {
-                        // SAFETY: the slice holds four registers of 16 numbers.
-                        *sum = _mm256_add_epi16(*sum, unsafe { load_at(addends.add(16 * register).cast()) });
-                    }
+                    // SAFETY: the slice holds four registers of 16 numbers.
+                    let [a, b, c, d]: [__m256i; PAD / 16] = unsafe { load_at(addends.cast()) };
+                    sums[0] = _mm256_add_epi16(sums[0], a);
+                    sums[1] = _mm256_add_epi16(sums[1], b);
+                    sums[2] = _mm256_add_epi16(sums[2], c);
+                    sums[3] = _mm256_add_epi16(sums[3], d);
                 }
                 for (register, sum) in sums.into_iter().enumerate() {
                     for (half, sum) in
@@ -85,9 +87,9 @@ impl Kernel for Avx2 {
             *scale = max / Self::MAX_ACTIVATION;
             let factor = _mm256_set1_ps(Self::MAX_ACTIVATION / max);
             for (part, bytes) in row.chunks_exact(4 * LANES).zip(bytes.chunks_exact_mut(4 * LANES)) {
-                let [a, b, c, d] =
-                    std::array::from_fn(|i| _mm256_cvtps_epi32(_mm256_mul_ps(load(&part[i * LANES..]), factor)));
-                let packed = _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+                let rounded = |from: usize| _mm256_cvtps_epi32(_mm256_mul_ps(load(&part[from..]), factor));
+                let low = _mm256_packs_epi32(rounded(0), rounded(LANES));
+                let packed = _mm256_packus_epi16(low, _mm256_packs_epi32(rounded(2 * LANES), rounded(3 * LANES)));
                 // SAFETY: the slice holds 32 bytes.
                 unsafe { store_at(bytes.as_mut_ptr().cast(), _mm256_permutevar8x32_epi32(packed, order)) };
             }
@@ -99,31 +101,12 @@ impl Kernel for Avx2 {
         let (inputs, outputs) = (layer.inputs, layer.outputs);
         assert!(bytes.len() >= TILE * inputs && out.len() >= TILE * outputs && TILE.is_multiple_of(ROWS));
         assert!(inputs.is_multiple_of(NARROW));
-        let ones = _mm256_set1_epi16(1);
         for (panel, weights) in layer.weights.chunks_exact(inputs * PANEL).enumerate() {
             let from = panel * PANEL;
             for first in (0..TILE).step_by(ROWS) {
-                let mut sums = [[_mm256_setzero_si256(); GROUPS]; ROWS];
-                let rows: [*const u8; ROWS] = std::array::from_fn(|row| bytes[(first + row) * inputs..].as_ptr());
-                for eight in 0..inputs / NARROW {
-                    // SAFETY: a panel has `inputs / 8` times 4 registers of weights, and a row `inputs` bytes.
-                    unsafe {
-                        let at = weights.as_ptr().add(eight * NARROW * PANEL);
-                        let weights: [__m256i; 2 * GROUPS] =
-                            std::array::from_fn(|group| load_at(at.add(group * 32).cast()));
-                        for (sums, row) in sums.iter_mut().zip(rows) {
-                            let at = row.add(eight * NARROW).cast::<i32>();
-                            let fours = [_mm256_set1_epi32(load_at(at)), _mm256_set1_epi32(load_at(at.add(1)))];
-                            for (group, sum) in sums.iter_mut().enumerate() {
-                                let narrow = _mm256_add_epi16(
-                                    _mm256_maddubs_epi16(fours[0], weights[group]),
-                                    _mm256_maddubs_epi16(fours[1], weights[GROUPS + group]),
-                                );
-                                *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(narrow, ones));
-                            }
-                        }
-                    }
-                }
+                let rows = &bytes[first * inputs..][..ROWS * inputs];
+                // SAFETY: the processor has AVX2.
+                let sums = unsafe { block(weights, rows, inputs) };
                 for (row, sums) in (first..).zip(sums) {
                     let row_scale = _mm256_set1_ps(scales[row]);
                     for (group, sum) in sums.into_iter().enumerate() {
@@ -154,6 +137,40 @@ impl Kernel for Avx2 {
         store(&mut lanes, _mm256_add_ps(sums[0], sums[1]));
         lanes.iter().sum()
     }
+}
+
+/// The sums of a block of registers: the products of [`ROWS`] rows of `inputs` bytes and a panel of weights.
+///
+/// It has no loop over registers, and no iterator: builds without full optimization, which tests run, would keep the registers
+/// in memory.
+#[target_feature(enable = "avx2,fma")]
+unsafe fn block(weights: &[i8], rows: &[u8], inputs: usize) -> [[__m256i; GROUPS]; ROWS] {
+    assert!(weights.len() == inputs * PANEL && rows.len() == inputs * ROWS);
+    let ones = _mm256_set1_epi16(1);
+    let mut sums = [[_mm256_setzero_si256(); GROUPS]; ROWS];
+    let (mut weights, mut rows) = (weights.as_ptr(), rows.as_ptr());
+    for _ in 0..inputs / NARROW {
+        // SAFETY: a panel has `inputs / 8` times 4 registers of weights, and a row `inputs` bytes.
+        unsafe {
+            let [a, b, c, d]: [__m256i; 2 * GROUPS] = load_at(weights.cast());
+            macro_rules! add_row {
+                ($row:literal) => {
+                    let fours = rows.add($row * inputs).cast::<i32>();
+                    let (one, other) = (_mm256_set1_epi32(load_at(fours)), _mm256_set1_epi32(load_at(fours.add(1))));
+                    let narrow = _mm256_add_epi16(_mm256_maddubs_epi16(one, a), _mm256_maddubs_epi16(other, c));
+                    sums[$row][0] = _mm256_add_epi32(sums[$row][0], _mm256_madd_epi16(narrow, ones));
+                    let narrow = _mm256_add_epi16(_mm256_maddubs_epi16(one, b), _mm256_maddubs_epi16(other, d));
+                    sums[$row][1] = _mm256_add_epi32(sums[$row][1], _mm256_madd_epi16(narrow, ones));
+                };
+            }
+            add_row!(0);
+            add_row!(1);
+            add_row!(2);
+            add_row!(3);
+            (weights, rows) = (weights.add(NARROW * PANEL), rows.add(NARROW));
+        }
+    }
+    sums
 }
 
 #[target_feature(enable = "avx2,fma")]

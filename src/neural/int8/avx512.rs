@@ -84,22 +84,9 @@ impl Kernel for Avx512 {
         for (panel, weights) in layer.weights.chunks_exact(inputs * PANEL).enumerate() {
             let from = panel * PANEL;
             for first in (0..TILE).step_by(ROWS) {
-                let mut sums = [[_mm512_setzero_si512(); GROUPS]; ROWS];
-                let rows: [*const u8; ROWS] = std::array::from_fn(|row| bytes[(first + row) * inputs..].as_ptr());
-                for quad in 0..inputs / 4 {
-                    // SAFETY: a panel has `inputs / 4` times 4 registers of weights, and a row `inputs` bytes.
-                    unsafe {
-                        let at = weights.as_ptr().add(quad * PANEL * 4);
-                        let weights: [__m512i; GROUPS] =
-                            std::array::from_fn(|group| load_at(at.add(group * 64).cast()));
-                        for (sums, row) in sums.iter_mut().zip(rows) {
-                            let four = _mm512_set1_epi32(load_at(row.add(quad * 4).cast::<i32>()));
-                            for (sum, weights) in sums.iter_mut().zip(weights) {
-                                *sum = _mm512_dpbusd_epi32(*sum, four, weights);
-                            }
-                        }
-                    }
-                }
+                let rows = &bytes[first * inputs..][..ROWS * inputs];
+                // SAFETY: the processor has AVX-512 VNNI.
+                let sums = unsafe { block(weights, rows, inputs) };
                 for (row, sums) in (first..).zip(sums) {
                     let row_scale = _mm512_set1_ps(scales[row]);
                     for (group, sum) in sums.into_iter().enumerate() {
@@ -125,6 +112,40 @@ impl Kernel for Avx512 {
         }
         _mm512_reduce_add_ps(sum)
     }
+}
+
+/// The sums of a block of registers: the products of [`ROWS`] rows of `inputs` bytes and a panel of weights.
+///
+/// It has no loop over registers, and no iterator: builds without full optimization, which tests run, would keep the registers
+/// in memory.
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+unsafe fn block(weights: &[i8], rows: &[u8], inputs: usize) -> [[__m512i; GROUPS]; ROWS] {
+    assert!(weights.len() == inputs * PANEL && rows.len() == inputs * ROWS);
+    let mut sums = [[_mm512_setzero_si512(); GROUPS]; ROWS];
+    let (mut weights, mut rows) = (weights.as_ptr(), rows.as_ptr());
+    for _ in 0..inputs / 4 {
+        // SAFETY: a panel has `inputs / 4` times 4 registers of weights, and a row `inputs` bytes.
+        unsafe {
+            let [a, b, c, d]: [__m512i; GROUPS] = load_at(weights.cast());
+            macro_rules! add_row {
+                ($row:literal) => {
+                    let four = _mm512_set1_epi32(load_at(rows.add($row * inputs).cast::<i32>()));
+                    sums[$row][0] = _mm512_dpbusd_epi32(sums[$row][0], four, a);
+                    sums[$row][1] = _mm512_dpbusd_epi32(sums[$row][1], four, b);
+                    sums[$row][2] = _mm512_dpbusd_epi32(sums[$row][2], four, c);
+                    sums[$row][3] = _mm512_dpbusd_epi32(sums[$row][3], four, d);
+                };
+            }
+            add_row!(0);
+            add_row!(1);
+            add_row!(2);
+            add_row!(3);
+            add_row!(4);
+            add_row!(5);
+            (weights, rows) = (weights.add(4 * PANEL), rows.add(4));
+        }
+    }
+    sums
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]

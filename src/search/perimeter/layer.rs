@@ -50,13 +50,12 @@ pub(super) struct ClassLayer {
 #[inline]
 fn matches(line: &[u16; Line::CAPACITY], entry: u16) -> u32 {
     use std::arch::x86_64::*;
-    // SAFETY: 64 bytes are four vectors of 16, and no alignment is needed.
-    let vectors: [__m128i; 4] =
-        std::array::from_fn(|i| unsafe { _mm_loadu_si128(line.as_ptr().cast::<__m128i>().add(i)) });
+    // SAFETY: 64 bytes are four vectors of 16.
+    let [a, b, c, d] = unsafe { std::mem::transmute::<[u16; Line::CAPACITY], [__m128i; 4]>(*line) };
     let entries = _mm_set1_epi16(entry as i16);
-    let same = vectors.map(|vector| _mm_cmpeq_epi16(vector, entries));
-    let bits = |low, high| _mm_movemask_epi8(_mm_packs_epi16(low, high)) as u32;
-    bits(same[0], same[1]) | bits(same[2], same[3]) << 16
+    let low = _mm_packs_epi16(_mm_cmpeq_epi16(a, entries), _mm_cmpeq_epi16(b, entries));
+    let high = _mm_packs_epi16(_mm_cmpeq_epi16(c, entries), _mm_cmpeq_epi16(d, entries));
+    _mm_movemask_epi8(low) as u32 | (_mm_movemask_epi8(high) as u32) << 16
 }
 
 /// Parts of a layer, which threads can fill at the same time.
