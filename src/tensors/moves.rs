@@ -130,7 +130,7 @@ impl DeviceMoves {
     }
 
     /// The hash of each child of each row, row by row, move by move; and 1 where the move is legal, else 0, `rows × moves`,
-    /// `None` if all are. The hashes of the rows save time if those of the children [follow](Moves::changes_hashes) from
+    /// `None` if all are. The hashes of the rows save time if those of the children [follow](DeviceMoves::changes_hashes) from
     /// them; elsewhere they are ignored.
     pub(crate) fn child_hashes(&self, rows: &Tensor, hashes: Option<&Tensor>) -> (Tensor, Option<Tensor>) {
         let sums = match &self.table {

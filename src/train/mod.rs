@@ -238,7 +238,7 @@ impl Training {
         Ok(Training { opened, _lock: Some(lock), ..training })
     }
 
-    /// A run at the position of a checkpoint, or at its [start](Position::start), with the weights of
+    /// A run at the position of a checkpoint, or at its [start](RunPosition::start), with the weights of
     /// [`TrainOptions::init`] if given. That model may be of another puzzle with the same encoding; its policy head is left
     /// out if the number of moves differs.
     ///
