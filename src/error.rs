@@ -166,7 +166,7 @@ macro_rules! ensure_setting {
 }
 pub(crate) use ensure_setting;
 
-/// What a call into C++ returns: null, or an error message (`guarded.h`).
+/// The return value of a call into C++: null, or an error message (`guarded.h`).
 pub(crate) type CppMessage = *mut c_char;
 
 /// The result of a call into C++.

@@ -68,7 +68,7 @@ pub(in crate::search) struct Chosen {
     pub(in crate::search) cut_off: bool,
 }
 
-/// What is known of the next layer, on this rank.
+/// The cut of the evaluated children, on this rank.
 pub(in crate::search) struct Kept {
     /// The least value.
     pub(in crate::search) nearest: Option<f32>,
@@ -212,8 +212,7 @@ impl DeviceLayers<'_> {
         budget: u64,
         is_over: &dyn Fn() -> bool,
     ) -> Result<Chosen, HeuristicError> {
-        let chosen = self.try_choose(back_pointers, budget, is_over);
-        chosen.map_err(|error| self.with_fitting_width(error))
+        self.try_choose(back_pointers, budget, is_over).map_err(|error| self.with_fitting_width(error))
     }
 
     /// Adds a width whose children a single GPU can hash to an out-of-memory error.
