@@ -7,8 +7,8 @@
 //!
 //! - For puzzles whose goals are known and whose moves can be undone. The backward side needs estimates towards the start
 //!   ([`Heuristic::retarget`]); without them, it uses 0.
-//! - A solution is known when one side stores a state of the other, and given when no pair can lead to a cheaper one.
-//!   With admissible estimates it is a cheapest one.
+//! - A solution is known when one side stores a state of the other. The search ends when no pair can lead to a cheaper
+//!   one: with admissible estimates it is a cheapest one. At a limit, the solution known so far is given.
 //! - A state that is reached more cheaply again is opened again, so estimates need not be consistent.
 //! - Time and memory: between those of A* and of bidirectional breadth-first search, depending on the estimates.
 //!
@@ -39,10 +39,10 @@ impl<P: Reversible> Search<P> for NearOptimalBidirectional {
         let sides = [Side::new(heuristic), Side::new(&mut *back)];
         let mut run = NbsRun { puzzle, sides, bound: 0.0, best: None, stats: Stats::default() };
         let end = run.search(start, control)?;
-        let moves = run.path().filter(|_| end == End::Solved);
         let stats = Stats { stored: run.stored(), ..run.stats };
-        let solution = moves.map(|moves| Incumbent::replayed(puzzle, start, moves));
-        let proven = admissible || solution.as_ref().is_some_and(|solution| solution.moves.is_empty());
+        let solution = run.path().map(|moves| Incumbent::replayed(puzzle, start, moves));
+        let is_empty = solution.as_ref().is_some_and(|solution| solution.moves.is_empty());
+        let proven = is_empty || admissible && end == End::Solved;
         Ok(SearchResult::new(end, solution, proven, stats))
     }
 }

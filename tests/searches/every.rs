@@ -196,6 +196,33 @@ fn costs_that_a_user_gives_are_minimized() {
 }
 
 #[test]
+fn at_a_limit_a_bidirectional_search_gives_the_solution_that_it_knows() {
+    let costs = MoveCosts::parse("U=0.4,U2=1.5,R=2.5,F2=1.5,B=3", &Cube3HalfTurns).expect("costs");
+    let puzzle = Cube3HalfTurns.with_costs(costs);
+    let mut known = 0;
+    for number in 0..10 {
+        let start = scrambled(&puzzle, 3, &mut generator(9, number));
+        let solve = |nodes: Option<u64>| {
+            let (stop, limits, mut watch) = (AtomicBool::new(false), Limits { nodes, ..Limits::default() }, |_: &_| ());
+            let mut control = Control::new(&limits, &stop, &mut watch);
+            NearOptimalBidirectional.run(&puzzle, &start, &mut zero(), &mut control).expect("nothing fails")
+        };
+        let whole = solve(None);
+        assert!(whole.proven_optimal, "{whole:?}");
+        for share in 1..20 {
+            let result = solve(Some(whole.stats.generated * share / 20));
+            assert!(!result.proven_optimal, "{result:?}");
+            if let Some(moves) = result.moves {
+                let (end, cost) = replay(&puzzle, &start, &moves).expect("legal moves");
+                assert!(puzzle.is_goal(&end) && result.cost == Some(cost) && result.end == End::Solved);
+                known += 1;
+            }
+        }
+    }
+    assert!(known > 0, "a solution is known before it is proven");
+}
+
+#[test]
 fn free_moves_do_not_go_round_for_ever() {
     let level = "#######\n#@    #\n# $ . #\n#     #\n#######";
     let puzzle = Sokoban::by_pushes();
