@@ -131,7 +131,12 @@ impl<S: State> Beam<S> {
 
 impl<P: Puzzle> Search<P> for Beam<P::State> {
     fn solve(&self, mut task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
-        let Some(first) = self.first_pass(task.again())? else { return BeamRun::run(self, false, task.again()) };
+        if self.perimeter.is_empty() || task.control.bound().is_some() || self.n < FIRST_WIDTH_DIVISOR {
+            return BeamRun::run(self, false, task.again());
+        }
+        // A narrower beam, which the perimeter refines, gives a bound.
+        let narrow = Beam { n: self.n / FIRST_WIDTH_DIVISOR, ..self.clone() };
+        let first = BeamRun::run(&narrow, true, task.again())?;
         let Task { puzzle, start, heuristic, control } = task;
         let is_decided = first.proven_optimal || first.end == End::NoSolution || control.is_good_enough(first.cost);
         if is_decided || control.too_many(first.stats.generated + 1) || control.agreed()?.is_some() {
@@ -143,15 +148,6 @@ impl<P: Puzzle> Search<P> for Beam<P::State> {
         let stats = first.stats.and(&result.stats);
         let best = if result.cost.is_some() || first.cost.is_none() { result } else { first };
         Ok(SearchResult { stats, ..best })
-    }
-
-    /// The result of a narrower beam, if no solution is known and a perimeter can refine it.
-    fn first_pass(&self, mut task: Task<'_, '_, P>) -> Result<Option<SearchResult>, HeuristicError> {
-        if self.perimeter.is_empty() || task.control.bound().is_some() || self.n < FIRST_WIDTH_DIVISOR {
-            return Ok(None);
-        }
-        let narrow = Beam { n: self.n / FIRST_WIDTH_DIVISOR, ..self.clone() };
-        BeamRun::run(&narrow, true, task.again()).map(Some)
     }
 }
 

@@ -20,12 +20,6 @@ pub struct Control<'a> {
     on_progress: &'a mut dyn FnMut(&Progress),
     on_incumbent: Option<OnIncumbent<'a>>,
     exchange: &'a dyn Exchange,
-    shared: SharedControl<'a>,
-}
-
-/// The part of a control that searches on other threads share.
-#[derive(Clone)]
-pub(super) struct SharedControl<'a> {
     stop: &'a AtomicBool,
     /// Whether the search, or an inner one, has seen the stop flag.
     stopped: Arc<AtomicBool>,
@@ -37,28 +31,21 @@ pub(super) struct SharedControl<'a> {
     threads: usize,
 }
 
-impl<'a> SharedControl<'a> {
-    /// A control with its own limits and callbacks.
-    pub(super) fn control<'b>(
-        self,
-        limits: &'b Limits,
-        on_progress: &'b mut dyn FnMut(&Progress),
-        on_incumbent: &'b mut dyn FnMut(&Incumbent),
-    ) -> Control<'b>
-    where
-        'a: 'b,
-    {
-        let control = Control::new(limits, self.stop, on_progress);
-        Control { shared: self, ..control }.with_incumbents(on_incumbent)
-    }
-}
-
 impl<'a> Control<'a> {
     /// A control with limits, a stop flag and a progress callback; the clock starts now.
     pub fn new(limits: &'a Limits, stop: &'a AtomicBool, on_progress: &'a mut dyn FnMut(&Progress)) -> Self {
-        let (stopped, started, threads) = (Arc::default(), Instant::now(), workers::cores());
-        let shared = SharedControl { stop, stopped, started, bound: None, good_enough: None, threads };
-        Control { limits, on_progress, on_incumbent: None, exchange: &Alone, shared }
+        Control {
+            limits,
+            on_progress,
+            on_incumbent: None,
+            exchange: &Alone,
+            stop,
+            stopped: Arc::default(),
+            started: Instant::now(),
+            bound: None,
+            good_enough: None,
+            threads: workers::cores(),
+        }
     }
 
     /// Also reports every better solution as soon as it is found.
@@ -73,12 +60,12 @@ impl<'a> Control<'a> {
 
     /// Sets the number of threads of a beam or `bwas`, by default one per core. The solution does not depend on it.
     pub fn with_threads(self, threads: usize) -> Self {
-        Control { shared: SharedControl { threads: threads.max(1), ..self.shared }, ..self }
+        Control { threads: threads.max(1), ..self }
     }
 
     /// Ends the search at a solution of at most this cost: the proof that follows improves it.
     pub(super) fn with_good_enough(self, good_enough: Option<Cost>) -> Self {
-        Control { shared: SharedControl { good_enough, ..self.shared }, ..self }
+        Control { good_enough, ..self }
     }
 
     /// The control of an inner search with its own limits: same clock, stop flag and progress callback. Passes on each solution
@@ -89,7 +76,7 @@ impl<'a> Control<'a> {
         bound: Option<Cost>,
         translate: impl Fn(&Incumbent) -> Option<Incumbent> + 'b,
     ) -> Control<'b> {
-        let bound = bound.or(self.shared.bound);
+        let bound = bound.or(self.bound);
         let on_incumbent = self.on_incumbent.as_mut().map(|on_incumbent| -> OnIncumbent<'b> {
             Box::new(move |incumbent| {
                 // Some searches report solutions that are not below the bound.
@@ -105,18 +92,18 @@ impl<'a> Control<'a> {
             on_progress: &mut *self.on_progress,
             on_incumbent,
             exchange: self.exchange,
-            shared: SharedControl { bound, ..self.shared.clone() },
+            stop: self.stop,
+            stopped: Arc::clone(&self.stopped),
+            started: self.started,
+            bound,
+            good_enough: self.good_enough,
+            threads: self.threads,
         }
     }
 
     /// The same control of a search whose solution is only a part: it may cost anything.
     pub(crate) fn without_bound(self) -> Self {
-        Control { shared: SharedControl { bound: None, good_enough: None, ..self.shared }, ..self }
-    }
-
-    /// The part of this control that `searches` on other threads share.
-    pub(super) fn shared_by(&self, searches: usize) -> SharedControl<'a> {
-        SharedControl { threads: self.threads().div_ceil(searches.max(1)), ..self.shared.clone() }
+        Control { bound: None, good_enough: None, ..self }
     }
 
     /// The processes that share the search.
@@ -126,12 +113,12 @@ impl<'a> Control<'a> {
 
     /// The flag that stops the search.
     pub fn stop(&self) -> &'a AtomicBool {
-        self.shared.stop
+        self.stop
     }
 
     /// The number of threads of the search.
     pub fn threads(&self) -> usize {
-        self.shared.threads
+        self.threads
     }
 
     /// The limits of time, nodes and memory.
@@ -141,12 +128,12 @@ impl<'a> Control<'a> {
 
     /// Only a solution that costs less is of use; `None`: any solution.
     pub fn bound(&self) -> Option<Cost> {
-        self.shared.bound
+        self.bound
     }
 
     /// Whether a solution of this cost need not be improved.
     pub fn is_good_enough(&self, cost: Option<Cost>) -> bool {
-        cost.zip(self.shared.good_enough).is_some_and(|(cost, enough)| cost <= enough)
+        cost.zip(self.good_enough).is_some_and(|(cost, enough)| cost <= enough)
     }
 
     /// Reports a better solution.
@@ -158,7 +145,7 @@ impl<'a> Control<'a> {
 
     /// Seconds since the search began.
     pub fn seconds(&self) -> f64 {
-        self.shared.started.elapsed().as_secs_f64()
+        self.started.elapsed().as_secs_f64()
     }
 
     /// Reports progress, with the time.
@@ -187,10 +174,10 @@ impl<'a> Control<'a> {
 
     /// The limit that the stop flag, the clock or the bytes in use have reached.
     pub fn reached(&self, bytes: &dyn Fn() -> u64) -> Option<Limit> {
-        if self.shared.stop.load(Ordering::Relaxed) {
-            self.shared.stopped.store(true, Ordering::Relaxed);
+        if self.stop.load(Ordering::Relaxed) {
+            self.stopped.store(true, Ordering::Relaxed);
             Some(Limit::Stopped)
-        } else if self.limits.time.is_some_and(|time| self.shared.started.elapsed() >= time) {
+        } else if self.limits.time.is_some_and(|time| self.started.elapsed() >= time) {
             Some(Limit::Time)
         } else if self.limits.memory.is_some_and(|memory| bytes() >= memory) {
             Some(Limit::Memory)
@@ -210,7 +197,7 @@ impl<'a> Control<'a> {
 
     /// Whether the search has seen the stop flag: without it, the result might be another.
     pub fn was_stopped(&self) -> bool {
-        self.shared.stopped.load(Ordering::Relaxed)
+        self.stopped.load(Ordering::Relaxed)
     }
 
     /// Whether `generated` nodes exceed the limit.

@@ -29,12 +29,6 @@ impl Limits {
         let time = self.time.map(|time| time / parts);
         Limits { time, nodes: self.nodes.map(|nodes| nodes / u64::from(parts)), ..self.clone() }
     }
-
-    /// The limits of each of `searches` that run at the same time.
-    pub(super) fn divided(&self, searches: u64) -> Limits {
-        let share = |limit: Option<u64>| limit.map(|limit| limit / searches.max(1));
-        Limits { nodes: share(self.nodes), memory: share(self.memory), ..self.clone() }
-    }
 }
 
 /// Moves after which a walk gives up by default.

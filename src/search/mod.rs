@@ -98,15 +98,6 @@ pub trait Search<P: Puzzle>: Send + Sync {
     /// If the heuristic fails.
     fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError>;
 
-    /// The quick first pass of [`Search::solve`], which gives a bound for the rest; `None` if this search has none. Its
-    /// result may hold no solution.
-    ///
-    /// # Errors
-    /// If the heuristic fails.
-    fn first_pass(&self, _task: Task<'_, '_, P>) -> Result<Option<SearchResult>, HeuristicError> {
-        Ok(None)
-    }
-
     /// As [`Search::solve`], with the parts of the task.
     ///
     /// # Errors

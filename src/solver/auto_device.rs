@@ -94,7 +94,6 @@ mod tests {
             search_uses_perimeter: false,
             leaves_out_whole_perimeter: false,
             symmetries: 1,
-            images_together: false,
             proof: ProofPlan::None,
             widens: false,
         }

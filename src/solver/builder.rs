@@ -352,7 +352,7 @@ pub(super) fn build_search<P: Puzzle>(
             };
             match plan.symmetries {
                 1 => search,
-                count => Box::new(ImageSearch { search, count, together: plan.images_together }),
+                count => Box::new(ImageSearch { search, count }),
             }
         }
     };

@@ -85,8 +85,6 @@ pub struct Plan {
     pub leaves_out_whole_perimeter: bool,
     /// How many symmetric images of an instance are searched, at least 1.
     pub symmetries: usize,
-    /// Whether symmetric images are searched at the same time: on CUDA, which is fast with many states at a time.
-    pub images_together: bool,
     /// The proof after the search.
     pub proof: ProofPlan,
     /// True if wider searches follow until the time is up or the solution is proven.

@@ -99,8 +99,6 @@ pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingErro
         search_uses_perimeter,
         leaves_out_whole_perimeter: request.names_model && proof_perimeter.is_none() && is_default,
         symmetries,
-        // A search on the device fills it alone, and the stages of a reduction serve one search at a time.
-        images_together: heuristic.on_cuda && !search.is_on_device() && !matches!(search, SearchPlan::Reduction { .. }),
         proof: plan_proof(search, &options, own_perimeter, facts),
         widens: facts.spends_time
             && request.options.search() == "auto"

@@ -149,7 +149,7 @@ fn the_best_solution_of_several_images_counts() {
         let of_image =
             |image: SymmetricImage<_>| run(&one, &image.start, &unlimited, &mut |_| ()).cost.expect("solved");
         let costs: Vec<u32> = Cube3.symmetric_images(&start).take(8).map(of_image).collect();
-        let search = ImageSearch { search: Box::new(Roundabout(perimeter.clone())), count: 8, together: false };
+        let search = ImageSearch { search: Box::new(Roundabout(perimeter.clone())), count: 8 };
         let mut reported = Vec::new();
         let result = run(&search, &start, &unlimited, &mut |answer| reported.push(answer.clone()));
         assert_eq!(result.cost, costs.iter().copied().min());
@@ -173,7 +173,7 @@ fn the_best_solution_of_several_images_counts() {
 
 #[test]
 fn an_image_that_was_not_searched_is_no_solution() {
-    let search = ImageSearch { search: Box::new(Roundabout(Perimeter::new(&Cube3, 5))), count: 8, together: false };
+    let search = ImageSearch { search: Box::new(Roundabout(Perimeter::new(&Cube3, 5))), count: 8 };
     let start = scrambled(&Cube3, 5, &mut generator(6, 0));
     let (stop, limits, mut watch) = (AtomicBool::new(false), Limits::default(), |_: &_| ());
     let mut tell = |_: &Incumbent| stop.store(true, Ordering::Relaxed);
@@ -312,7 +312,7 @@ fn later_images_look_only_for_better_solutions() {
         };
         let results: Vec<SearchResult> =
             Cube3.symmetric_images(&start).take(4).map(|image| solved(&beam(), &image.start)).collect();
-        let result = solved(&ImageSearch { search: Box::new(beam()), count: 4, together: false }, &start);
+        let result = solved(&ImageSearch { search: Box::new(beam()), count: 4 }, &start);
         let least = results.iter().filter_map(|result| result.cost).min();
         assert!(result.cost.is_some() && result.cost <= least, "{:?}, alone {least:?}", result.cost);
         let (end, cost) = replay(&Cube3, &start, &result.moves.expect("solved")).expect("legal moves");

@@ -274,7 +274,7 @@ fn a_puzzle_without_symmetries_has_the_instance_as_its_only_image() {
     };
     let alone = run(&BreadthFirst::default());
     assert!(alone.0.is_some());
-    assert_eq!(run(&ImageSearch { search: Box::new(BreadthFirst::default()), count: 4, together: false }), alone);
+    assert_eq!(run(&ImageSearch { search: Box::new(BreadthFirst::default()), count: 4 }), alone);
 }
 
 #[test]

@@ -262,7 +262,7 @@ fn a_beam_ends_with_a_solution_that_is_proven_soon() {
     let mut exact = PerState::new("exact", false, move |state| f32::from(distances[state]));
     let search = || {
         let beam = Beam { perimeter: perimeter.clone(), ..Beam::new(800) };
-        Box::new(ImageSearch { search: Box::new(beam), count: 2, together: false })
+        Box::new(ImageSearch { search: Box::new(beam), count: 2 })
     };
     let alone = run(&*search(), &puzzle, &start, &mut exact, &Limits::default());
     assert_eq!((alone.cost, alone.proven_optimal), (shortest, false));

@@ -374,7 +374,7 @@ fn ranks_share_images_and_a_perimeter_of_classes() {
     for scramble in ["R U F2 L' D", "F D2 R' B U2"] {
         let start = Cube3.parse(scramble).expect("a scramble");
         let beam = Beam { candidates: 3, policy_weight: 0.5, perimeter: perimeter.clone(), ..Beam::new(500) };
-        let search = ImageSearch { search: Box::new(beam), count: 3, together: false };
+        let search = ImageSearch { search: Box::new(beam), count: 3 };
         let run = |ranks| shared(&Cube3, &[&search], &start, &goal, &Limits::default(), (ranks, 2));
         let alone = run(1).remove(0);
         for result in run(3) {
@@ -389,7 +389,7 @@ fn ranks_share_images_and_a_perimeter_of_classes() {
 fn a_limit_of_one_rank_ends_all() {
     let (goal, start) =
         (Cube3.parse("").expect("solved"), Cube3.parse("R U F2 L' D B2 R2 U' F L2 B D' R F").expect("a scramble"));
-    let search = ImageSearch { search: Box::new(Beam::new(3000)), count: 4, together: false };
+    let search = ImageSearch { search: Box::new(Beam::new(3000)), count: 4 };
     let mailboxes = Mailboxes::new(2);
     let run = |rank: usize| {
         // Only the second rank reaches its limit of time.
