@@ -138,7 +138,10 @@ const MAY_USE: [(&str, &[&str]); 13] = [
         ],
     ),
     ("distributed", &[]),
-    ("solver", &["puzzle", "heuristic", "search", "registry", "neural", "report", "memory", "quantity", "waiting"]),
+    (
+        "solver",
+        &["puzzle", "heuristic", "search", "registry", "neural", "report", "memory", "quantity", "waiting", "workers"],
+    ),
     ("report", &["files"]),
     ("plot", &["report", "quantity"]),
     ("view", &["puzzle"]),

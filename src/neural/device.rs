@@ -99,7 +99,9 @@ impl Device {
         match Self::local_cuda() {
             Err(NoCuda(reason)) => log::debug!("`device` auto takes the CPU: {reason}"),
             Ok(found) if found != self => {
-                log::debug!("`device` auto takes the CPU: the search asks for a few states at a time");
+                log::debug!(
+                    "`device` auto takes the CPU: the search asks for a few states at a time, or is faster there"
+                );
             }
             Ok(_) => (),
         }

@@ -3,6 +3,7 @@
 use super::plan::{HeuristicPlan, Plan, SearchPlan};
 use super::resolve::CANDIDATES;
 use crate::neural::model::WEIGHTS;
+use crate::workers::cores;
 
 /// True if `auto` looks for a GPU: if a network is asked for many states at once. A GPU takes as long for a few as for
 /// thousands.
@@ -10,23 +11,22 @@ pub(super) fn gains_from_cuda(plan: &Plan) -> bool {
     plan.info.in_batches && matches!(plan.heuristic, HeuristicPlan::Network { .. })
 }
 
-/// Whether a step of a search, planned for either device, is faster on the GPU; says so if it is not.
+/// Whether a search, planned for either device, evaluates states faster on the GPU; logs why. By default, a search is wider
+/// there: one of its steps takes longer, and is worth more.
 pub(super) fn is_faster_on_cuda(on_cpu: &Plan, on_cuda: &Plan, moves: usize) -> bool {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let [cpu, cuda] =
-        [(on_cpu, false), (on_cuda, true)].map(|(plan, is_cuda)| step_seconds(plan, is_cuda, moves, cores));
-    if cuda >= cpu {
-        let [cpu, cuda] = [cpu, cuda].map(|seconds| 1e3 * seconds);
-        log::debug!(
-            "`device` auto takes the CPU: a step takes its cores about {cpu:.1} ms, and a GPU at least {cuda:.1} ms"
-        );
-    }
+        [(on_cpu, false), (on_cuda, true)].map(|(plan, is_cuda)| seconds_a_state(plan, is_cuda, moves, cores()));
+    let taken = if cuda < cpu { "CUDA" } else { "the CPU" };
+    let [on_cores, on_gpu] = [cpu, cuda].map(|seconds| 1e6 * seconds);
+    log::debug!(
+        "`device` auto takes {taken}: a state takes the cores about {on_cores:.2} µs, and a GPU at least {on_gpu:.2} µs"
+    );
     cuda < cpu
 }
 
-/// Estimated seconds of one step of a search, a layer or a batch, from measured rates: of a CPU with 8-bit products, and of an
-/// H100 (docs/experiments/device-beam.md).
-fn step_seconds(plan: &Plan, on_cuda: bool, moves: usize, cores: usize) -> f64 {
+/// Estimated seconds that a search takes for each state that it evaluates, from measured rates: of a CPU with 8-bit products,
+/// and of an H100 (docs/experiments/device-beam.md).
+fn seconds_a_state(plan: &Plan, on_cuda: bool, moves: usize, cores: usize) -> f64 {
     /// Multiply-adds a second of a core, and of a GPU, in a network of dense layers.
     const CORE: f64 = 190e9;
     const GPU: f64 = 90e12;
@@ -34,9 +34,11 @@ fn step_seconds(plan: &Plan, on_cuda: bool, moves: usize, cores: usize) -> f64 {
     const LAUNCHES: f64 = 4e-3;
     /// Children a second that a core makes and takes in for a GPU.
     const CHILDREN: f64 = 400e3;
+    // In a step: a layer, or a batch.
     let (states, on_device) = match plan.search {
         SearchPlan::Beam { n, candidates: 0, on_device, .. } => (n as f64 * moves as f64, on_device),
         SearchPlan::Beam { n, candidates, on_device, .. } => (n as f64 * candidates as f64, on_device),
+        SearchPlan::Bwas { n, deferred: true, .. } => (n as f64, false),
         SearchPlan::Bwas { n, on_device, .. } => (n as f64 * moves as f64, on_device),
         SearchPlan::Reduction { n } => (n as f64 * CANDIDATES as f64, false),
         _ => return 0.0,
@@ -45,11 +47,11 @@ fn step_seconds(plan: &Plan, on_cuda: bool, moves: usize, cores: usize) -> f64 {
     // In a network of dense layers, each weight is used once, and takes two bytes of the file.
     let operations = std::fs::metadata(folder.join(WEIGHTS)).map_or(0.0, |file| file.len() as f64 / 2.0);
     let (images, cores) = (plan.symmetries as f64, cores as f64);
-    let states = states * images;
     match on_cuda {
-        false => states * operations / (CORE * cores),
-        true if on_device => LAUNCHES * images + states * operations / GPU,
-        true => LAUNCHES + states * (operations / GPU + 1.0 / (CHILDREN * cores)),
+        false => operations / (CORE * cores),
+        // One image after the other.
+        true if on_device => LAUNCHES / states + operations / GPU,
+        true => LAUNCHES / (states * images) + operations / GPU + 1.0 / (CHILDREN * cores),
     }
 }
 
@@ -61,7 +63,7 @@ mod tests {
     use crate::search::beam::HashSlots;
 
     #[test]
-    fn auto_takes_cuda_where_a_step_is_large() {
+    fn auto_takes_cuda_for_wide_searches() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("models/cube3");
         let beam = |n, symmetries, on_device| Plan {
             search: SearchPlan::Beam {
@@ -74,7 +76,7 @@ mod tests {
             symmetries,
             ..plan("beam", SearchPlan::AStar, HeuristicPlan::Network { folder: folder.clone(), name: "cube3".into() })
         };
-        let seconds = |plan: &Plan, on_cuda, cores| step_seconds(plan, on_cuda, 12, cores);
+        let seconds = |plan: &Plan, on_cuda, cores| seconds_a_state(plan, on_cuda, 12, cores);
         let (cpu, cuda) = (false, true);
         // The defaults of the cube.
         let [host, device] = [beam(6_000, 4, false), beam(25_000, 4, true)];
@@ -83,6 +85,8 @@ mod tests {
         // A narrow beam is over before its operations are launched.
         assert!(seconds(&beam(500, 1, false), cpu, 16) < seconds(&beam(500, 1, true), cuda, 16));
         assert!(seconds(&beam(1 << 18, 1, false), cpu, 64) > seconds(&beam(1 << 18, 1, true), cuda, 64));
+        // A wider search is not slower because its steps are longer.
+        assert!(seconds(&beam(2_500, 1, false), cpu, 64) > seconds(&beam(25_000, 1, true), cuda, 64));
     }
 
     fn plan(name: &str, search: SearchPlan, heuristic: HeuristicPlan) -> Plan {
