@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// The largest values of settings in a request: with more nodes, a step takes too long to be stopped.
 const LARGEST: [(&str, f64); 6] = [
-    ("n", 1e6),
+    ("n", (1 << 20) as f64),
     ("hash_slots", 1e8),
     ("lambda", 1000.0),
     ("policy_weight", 1000.0),
@@ -35,9 +35,8 @@ pub(super) struct SolveRequest {
     heuristic: String,
     device: DeviceChoice,
     pub(super) search: SearchOptions,
+    /// Its memory is that of the nodes.
     pub(super) limits: Limits,
-    /// Bytes for the nodes of the search.
-    pub(super) memory: u64,
 }
 
 impl SolveRequest {
@@ -62,7 +61,7 @@ impl SolveRequest {
         }
         let time = Some(Duration::from_secs_f64(seconds));
         let limits = Limits { time, nodes, memory: Some(memory), spend_time: given_seconds.is_some() };
-        Ok(SolveRequest { puzzle, goal, instance, model, heuristic, device: config.device, search, limits, memory })
+        Ok(SolveRequest { puzzle, goal, instance, model, heuristic, device: config.device, search, limits })
     }
 
     /// The builder of its solver.
@@ -71,7 +70,8 @@ impl SolveRequest {
             .search(self.search.clone())
             .heuristic(&self.heuristic)
             .device(self.device)
-            .limits(self.limits.clone());
+            .limits(self.limits.clone())
+            .memory_of_nodes();
         self.model.iter().fold(builder, |builder, model| builder.model(model))
     }
 }
@@ -190,7 +190,7 @@ mod tests {
     fn what_is_not_said_has_a_default() {
         let request = SolveRequest::read(br#"{"instance": "R U", "n": null}"#, &config()).expect("a request");
         assert_eq!((request.puzzle.as_str(), &request.search), ("cube3", &SearchOptions::default()));
-        assert_eq!((request.limits.time, request.memory), (Some(Duration::from_secs(60)), 1 << 30));
+        assert_eq!((request.limits.time, request.limits.memory), (Some(Duration::from_secs(60)), Some(1 << 30)));
     }
 
     #[test]

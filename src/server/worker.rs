@@ -164,14 +164,12 @@ impl<P: Puzzle> ModelWorker<P> {
 
     /// The solver with a request's settings; the heuristic is loaded for the first request.
     fn solver(&mut self, request: &SolveRequest) -> Result<&mut Solver<P>> {
-        let solver = match &mut self.solver {
+        match &mut self.solver {
             Some(solver) => {
                 solver.reconfigure(request.search.clone(), request.limits.clone())?;
-                solver
+                Ok(solver)
             }
-            none => none.insert(request.builder(self.entry.clone()).stop(Arc::clone(&self.stop)).build()?),
-        };
-        solver.limit_node_memory(request.memory);
-        Ok(solver)
+            none => Ok(none.insert(request.builder(self.entry.clone()).stop(Arc::clone(&self.stop)).build()?)),
+        }
     }
 }

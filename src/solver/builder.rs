@@ -7,7 +7,7 @@ use super::perimeter_cache::{PerimeterCache, perimeter_of};
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, ModelFacts, Plan, ProofPlan, SearchPlan};
 use super::reduction::{BuildStage, Reduction, SharedStages, Stages, stage_options};
 use super::resolve::resolve;
-use super::{LoadedNetwork, Settings, Solver, effective};
+use super::{LoadedNetwork, Settings, Solver};
 use crate::error::{Error, Result};
 use crate::heuristic::{Heuristic, zero};
 use crate::memory;
@@ -40,7 +40,7 @@ type Loaded<S> = (Box<dyn Heuristic<S>>, Option<LoadedNetwork>);
 /// Builder of a [`Solver`].
 pub struct Builder<P: Puzzle> {
     entry: Entry<P>,
-    settings: Settings,
+    pub(super) settings: Settings,
     own_heuristic: Option<Box<dyn Heuristic<P::State>>>,
     stop: Arc<AtomicBool>,
 }
@@ -105,6 +105,11 @@ impl<P: Puzzle> Builder<P> {
     /// what is available.
     pub fn limits(self, limits: Limits) -> Self {
         self.with(|settings| settings.limits = limits)
+    }
+
+    /// Makes the limit of memory that of the nodes alone, without the rest of the process.
+    pub fn memory_of_nodes(self) -> Self {
+        self.with(|settings| settings.memory_of_nodes = true)
     }
 
     /// The flag that stops a search.
@@ -176,7 +181,7 @@ impl<P: Puzzle> Builder<P> {
         let parts = self.parts(&plan, device, stages.clone())?;
         let (search, perimeter_depth) = build_search(&plan, &self.entry, parts, &mut perimeters, &self.stop)?;
         let mut solver = Solver {
-            limits: effective(&self.settings.limits),
+            limits: self.settings.search_limits(),
             settings: self.settings,
             entry: self.entry,
             heuristic,
@@ -236,7 +241,7 @@ impl<P: Puzzle> Builder<P> {
 
     /// The bytes that a search may take on a device.
     fn device_memory(&self, device: Device) -> Option<u64> {
-        if device.is_cuda() { device.cuda_memory() } else { self.settings.limits.memory.or_else(memory::available) }
+        if device.is_cuda() { device.cuda_memory() } else { self.settings.node_memory().or_else(memory::available) }
     }
 
     /// The solvers of the stages of a reduction, with this builder's precision, memory and stop flag.
@@ -253,6 +258,7 @@ impl<P: Puzzle> Builder<P> {
                 device: device.choice(),
                 precision: self.settings.precision,
                 limits: limits.clone(),
+                memory_of_nodes: self.settings.memory_of_nodes,
                 ..Settings::default()
             },
             stop: Arc::clone(&self.stop),

@@ -94,6 +94,22 @@ struct Settings {
     device: DeviceChoice,
     precision: Option<Precision>,
     limits: Limits,
+    /// Whether the limit of memory is that of the nodes alone.
+    memory_of_nodes: bool,
+}
+
+impl Settings {
+    /// The limit of the bytes for the nodes: unless it is given, that of the process less what it holds already.
+    fn node_memory(&self) -> Option<u64> {
+        let held = if self.memory_of_nodes { 0 } else { memory::resident() };
+        self.limits.memory.map(|most| most.saturating_sub(held))
+    }
+
+    /// The limits of a search: without a limit of memory, its nodes may take a share of what is available.
+    fn search_limits(&self) -> Limits {
+        let share = || memory::available().map(|available| (available as f64 * MEMORY_SHARE) as u64);
+        Limits { memory: self.node_memory().or_else(share), ..self.limits.clone() }
+    }
 }
 
 /// A puzzle, a heuristic and a search, ready for instances.
@@ -170,7 +186,8 @@ impl<P: Puzzle> Solver<P> {
     /// If a setting is refused, or another heuristic would be needed; if a network moves, as [`Builder::build`]. The
     /// solver is then unchanged.
     pub fn reconfigure(&mut self, options: SearchOptions, limits: Limits) -> Result<()> {
-        let mut builder = Builder::again(self.entry.clone(), self.settings.clone(), options, limits.clone());
+        let mut builder =
+            Builder::again(self.entry.clone(), self.settings.clone(), options, limits).stop(Arc::clone(&self.stop));
         let (plan, device) = builder.decide()?;
         if plan.heuristic != self.plan.heuristic {
             return Err(Error::Bug("another heuristic is loaded than the search needs".into()));
@@ -185,8 +202,9 @@ impl<P: Puzzle> Solver<P> {
             (self.heuristic, self.network) = moved;
             self.stages = stages;
         }
-        self.limits = effective(&limits);
-        (self.plan, self.perimeter_depth, self.search, self.settings.limits) = (plan, perimeter_depth, search, limits);
+        self.limits = builder.settings.search_limits();
+        self.settings.limits = builder.settings.limits;
+        (self.plan, self.perimeter_depth, self.search) = (plan, perimeter_depth, search);
         self.template = self.common_fields();
         Ok(())
     }
@@ -206,11 +224,6 @@ impl<P: Puzzle> Solver<P> {
         self.template.ranks = Some(exchange.size());
         self.exchange = exchange;
         Ok(())
-    }
-
-    /// Limits the bytes for the nodes of a search, without the rest of the process.
-    pub fn limit_node_memory(&mut self, bytes: u64) {
-        self.limits.memory = Some(bytes);
     }
 
     /// Several solvers that search at the same time, sharing the heuristic and the memory; a single one if the heuristic or
@@ -458,12 +471,18 @@ pub(crate) fn planned_record<P: Puzzle>(puzzle: &P, options: &SearchOptions, lim
     }
 }
 
-/// The limits with a limit of memory for the nodes: the process's limit less what it holds already, or else a share of the
-/// available memory.
-fn effective(limits: &Limits) -> Limits {
-    let memory = match limits.memory {
-        Some(cap) => Some(cap.saturating_sub(memory::resident())),
-        None => memory::available().map(|available| (available as f64 * MEMORY_SHARE) as u64),
-    };
-    Limits { memory, ..limits.clone() }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_of_memory_is_that_of_the_process_or_of_the_nodes() {
+        let limits = |memory| Limits { memory, ..Limits::default() };
+        let bytes = |memory_of_nodes, memory| {
+            Settings { limits: limits(memory), memory_of_nodes, ..Settings::default() }.node_memory()
+        };
+        assert_eq!((bytes(true, Some(1 << 40)), bytes(false, None)), (Some(1 << 40), None));
+        assert!(bytes(false, Some(1 << 40)).is_some_and(|bytes| bytes < 1 << 40), "the process holds some");
+        assert_eq!(bytes(false, Some(1)), Some(0));
+    }
 }
