@@ -55,7 +55,7 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
                     };
                     self.stats.pruned += pruned;
                     if let Some(limit) =
-                        control.reached(&|| self.nodes.bytes()).or((pruned == 0).then_some(Limit::Memory))
+                        control.reached(&|| self.nodes.host_bytes()).or((pruned == 0).then_some(Limit::Memory))
                     {
                         return Ok(self.result(End::Limit(limit), false));
                     }
@@ -67,8 +67,8 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
 
     /// Takes nodes and expands them; returns whether there were any.
     fn step(&mut self, control: &mut Control<'_>) -> Result<bool, Interrupt> {
-        let bytes = self.nodes.bytes();
-        stop_at(control.reached(&|| bytes))?;
+        let bytes = self.nodes.host_bytes();
+        stop_at(control.reached(&|| bytes).or(self.nodes.are_too_many().then_some(Limit::Memory)))?;
         let moves = self.puzzle.move_count() as u64;
         let left = control.nodes_left(self.stats.generated) / moves.max(1);
         stop_at((left == 0).then_some(Limit::Nodes))?;

@@ -129,7 +129,7 @@ pub(in crate::search) struct DeviceLayers<'a> {
     /// The hashes of evaluated states, by slot; 0 in an empty slot.
     known: Tensor,
     chunk: Chunk,
-    timings: Timings,
+    pub(super) timings: Timings,
 }
 
 impl DeviceEngine {

@@ -83,6 +83,8 @@ struct EngineParts {
     network: Box<dyn RowNetwork>,
     moves: DeviceMoves,
     near_goals: NearGoals,
+    /// The bytes that a search may take on the device, if they are known.
+    memory: Option<u64>,
 }
 
 impl DeviceEngine {
@@ -114,7 +116,7 @@ impl DeviceEngine {
             let goals = Tensor::from_slice(&rows).view([-1, encoding.cells as i64]).to_device(device);
             let most = most_near_goals(encoding.cells, device.is_cuda(), memory);
             let near_goals = NearGoals::new(&moves, &goals, perimeter_depth, most as usize);
-            let engine = DeviceEngine { parts: Mutex::new(EngineParts { network, moves, near_goals }) };
+            let engine = DeviceEngine { parts: Mutex::new(EngineParts { network, moves, near_goals, memory }) };
             engine.warm_up(&rows[..encoding.cells]).map(|()| Some(engine))
         })?
     }
@@ -132,6 +134,7 @@ impl DeviceEngine {
             }
         })?;
         let mut layers = self.layers(goal, BeamWeights { n, candidates, ..BeamWeights::default() }, &Alone)?;
+        layers.timings.stop();
         for _ in 0..2 {
             layers.choose(&mut Vec::new(), u64::MAX, &|| false)?;
             let _ = unless_failed(layers.evaluate(&mut 0, || None))?;

@@ -116,8 +116,18 @@ impl DeviceNodes<'_> {
         self.count as u64
     }
 
+    /// Memory on the host, in bytes.
+    pub(in crate::search) fn host_bytes(&self) -> u64 {
+        if self.rows.device().is_cuda() { 0 } else { self.bytes() }
+    }
+
+    /// Whether they take half of a GPU's memory: while the columns grow, the old ones are kept beside the new.
+    pub(in crate::search) fn are_too_many(&self) -> bool {
+        self.rows.device().is_cuda() && self.parts.memory.is_some_and(|memory| self.bytes() > memory / 2)
+    }
+
     /// Memory on the device, in bytes, with the unused capacity of the columns.
-    pub(in crate::search) fn bytes(&self) -> u64 {
+    fn bytes(&self) -> u64 {
         let columns = self.rows.size()[1] + 4 * 8 + 2 * 4;
         (2 * self.count * (columns + 8 * SLOTS_PER_NODE)) as u64
     }

@@ -16,6 +16,11 @@ impl Timings {
         Timings { device, last, parts: Vec::new() }
     }
 
+    /// Measures and logs nothing.
+    pub(super) fn stop(&mut self) {
+        self.last = None;
+    }
+
     /// Begins a part that is not measured.
     pub(super) fn restart(&mut self) {
         self.last = self.last.map(|_| Instant::now());
