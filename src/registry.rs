@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `registry` | the names, and the [`Entry`] of each puzzle; CONTRIBUTING.md says how to add one |
 //! | `entry` | [`Entry`] and [`PuzzleFacts`] |
-//! | `reverse` | [`Reverse`]: goals, scrambles, searches from both ends and perimeters of reversible puzzles |
+//! | `reversible` | [`Reverse`]: goals, scrambles, searches from both ends and perimeters of reversible puzzles |
 
 use crate::error::{Error, Result, SettingError, ensure_setting};
 use crate::heuristic::tiles::BoardHeuristics;

@@ -1,7 +1,7 @@
 //! Exact distances from the goals, by breadth-first search backwards: of all states of a puzzle in a flat table, or of
 //! the states near the goals in a hash table.
 //!
-//! The flat table holds a byte per state of a puzzle whose states are [numbered](Indexed): no table of hashes, and no state
+//! The flat table holds a byte per state of a puzzle whose states [have indices](Indexed): no table of hashes, and no state
 //! is kept (Korf and Schultze, "Large-scale parallel breadth-first search", AAAI 2005). Distances count moves, whatever
 //! they cost.
 
@@ -23,8 +23,8 @@ impl Exact {
     /// Searches the whole puzzle.
     ///
     /// # Panics
-    /// If a state is 255 moves or more from the goals, or there are 2³² states or more: such puzzles should not be
-    /// numbered.
+    /// If a state is 255 moves or more from the goals, or there are 2³² states or more: such puzzles should not
+    /// offer indices.
     pub fn of<P: Indexed>(puzzle: &P) -> Exact {
         let count = puzzle.count();
         assert!(u32::try_from(count).is_ok(), "too many states for a table");
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn all_boards_of_the_eight_puzzle_are_numbered_for_any_goal() {
+    fn all_boards_of_the_eight_puzzle_have_indices_for_any_goal() {
         for goal in ["1 2 3 4 5 6 7 8 0", "0 1 2 3 4 5 6 7 8", "8 0 6 5 4 7 2 3 1", "2 1 3 8 0 4 7 6 5"] {
             let puzzle = Puzzle8::with_goal(goal).expect("a board");
             indices_are_states(&puzzle, 1);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn all_positions_of_the_small_cube_are_numbered() {
+    fn all_positions_of_the_small_cube_have_indices() {
         indices_are_states(&Cube2, 7);
         let table = Exact::of(&Cube2);
         assert_eq!(table.counts(), CUBE2);

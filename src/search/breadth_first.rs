@@ -8,8 +8,8 @@
 //! - With a [`Perimeter`] of depth D, the search ends D steps earlier, at the first state inside: it stands on the rim,
 //!   and a path through it is a shortest one.
 //!
-//! The queue is the list of stored nodes itself: what was stored first is taken first. If the puzzle's states are
-//! numbered without a gap ([`Indexed`]), indices stand for states, and a byte for each says by which move it was reached:
+//! The queue is the list of stored nodes itself: what was stored first is taken first. If the puzzle's states have
+//! indices without a gap ([`Indexed`]), indices stand for states, and a byte for each says by which move it was reached:
 //! no state is hashed, and a stored one takes 5 bytes (Korf and Schultze, AAAI 2005).
 
 use super::nodes::arena::{NO_PARENT, NodeId};
@@ -37,11 +37,11 @@ impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
     fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
         let Task { puzzle, start, control, .. } = task;
         if self.perimeter.is_empty()
-            && let Some(numbers) = puzzle.state_index()
-            && let index = numbers.index(start)
-            && numbers.state_at(index) == *start
+            && let Some(states) = puzzle.state_index()
+            && let index = states.index(start)
+            && states.state_at(index) == *start
         {
-            return Ok(by_index(numbers, index, control));
+            return Ok(by_index(states, index, control));
         }
         Ok(self.search(puzzle, start, &[], &|action| action, control))
     }
@@ -135,9 +135,9 @@ impl<S: State> BreadthFirst<S> {
 const UNREACHED: Move = Move::MAX;
 
 /// The same search over the indices of states, with moves that cost 1.
-fn by_index<S: State>(numbers: &dyn Indexed<State = S>, start: usize, control: &mut Control<'_>) -> SearchResult {
-    let goals: Vec<usize> = numbers.goals().iter().map(|goal| numbers.index(goal)).collect();
-    let mut reached_by = vec![UNREACHED; numbers.count()];
+fn by_index<S: State>(states: &dyn Indexed<State = S>, start: usize, control: &mut Control<'_>) -> SearchResult {
+    let goals: Vec<usize> = states.goals().iter().map(|goal| states.index(goal)).collect();
+    let mut reached_by = vec![UNREACHED; states.count()];
     let mut queue: Vec<u32> = vec![start as u32];
     // Any move: a path ends there.
     reached_by[start] = 0;
@@ -149,11 +149,11 @@ fn by_index<S: State>(numbers: &dyn Indexed<State = S>, start: usize, control: &
         }
         stats.stored = queue.len() as u64;
         let bytes = || (reached_by.len() + 4 * queue.capacity()) as u64;
-        if let Some(limit) = control.limit_at(&stats, numbers.move_count(), &bytes) {
+        if let Some(limit) = control.limit_at(&stats, states.move_count(), &bytes) {
             break End::Limit(limit);
         }
         stats.expanded += 1;
-        numbers.neighbours(index as usize, &mut |action, child| {
+        states.neighbours(index as usize, &mut |action, child| {
             stats.generated += 1;
             if reached_by[child] == UNREACHED {
                 reached_by[child] = action;
@@ -164,14 +164,14 @@ fn by_index<S: State>(numbers: &dyn Indexed<State = S>, start: usize, control: &
     stats.stored = queue.len() as u64;
     let goal = (end == End::Solved).then(|| queue[stats.expanded as usize] as usize);
     stats.expanded += u64::from(goal.is_some());
-    let moves = goal.map(|goal| path_to(numbers, start, goal, &reached_by));
+    let moves = goal.map(|goal| path_to(states, start, goal, &reached_by));
     let solution = moves.map(|moves| Incumbent { cost: moves.len() as Cost, moves });
     SearchResult::new(end, solution, true, stats)
 }
 
 /// The moves from the start to a state, found by undoing them.
 fn path_to<S: State>(
-    numbers: &dyn Indexed<State = S>,
+    states: &dyn Indexed<State = S>,
     start: usize,
     mut index: usize,
     reached_by: &[Move],
@@ -179,9 +179,9 @@ fn path_to<S: State>(
     let mut moves = Vec::new();
     while index != start {
         let action = reached_by[index];
-        let undo = numbers.inverse(action);
+        let undo = states.inverse(action);
         let mut before = index;
-        numbers.neighbours(index, &mut |action, neighbour| {
+        states.neighbours(index, &mut |action, neighbour| {
             if action == undo {
                 before = neighbour;
             }
