@@ -76,7 +76,7 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
         let mut session = Session { entry, solver, args: &args, exchange, prints, stop: &stop };
         let Some(start) = start else { return session.all() };
         session.solver.check(&start).or_input()?;
-        let solution = if session.solver.template().config.get("anytime").is_some() && !args.json {
+        let solution = if args.flags.search.anytime && !args.json {
             session.print_each_incumbent(&instance, start)?
         } else {
             session.solve_with_line(&instance, start, &mut SearchLine::new(prints))?

@@ -2,11 +2,12 @@
 
 use super::puzzle_flags::PuzzleFlags;
 use super::with_flags;
+use crate::memory;
 use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
 use crate::registry::Entry;
 use crate::report::Record;
-use crate::search::{End, Limits};
+use crate::search::{End, Limit, Limits};
 use crate::solver::{Builder, SearchOptions};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -77,5 +78,9 @@ pub(super) fn why_not_solved(report: &Record, end: End) -> String {
     let (generated, stored) = (grouped(report.nodes_generated), grouped(report.nodes_stored));
     let pruned = pruned(report).map(|said| format!(", {said}")).unwrap_or_default();
     let (reason, seconds) = (with_flags(&end.reason().unwrap_or_default()), report.seconds);
-    format!("{reason} ({generated} nodes generated, {stored} stored{pruned}, {seconds:.1} s)")
+    let held = match end {
+        End::Limit(Limit::Memory) => format!("; the program holds {}", quantity::bytes(memory::resident())),
+        _ => String::new(),
+    };
+    format!("{reason} ({generated} nodes generated, {stored} stored{pruned}, {seconds:.1} s{held})")
 }

@@ -114,7 +114,7 @@ fn train(shared: TrainCommand, entry: &dyn Trainable, example: &dyn Fn(&str) -> 
         note!("costar: there is nothing to resume in {}: starting", out.display());
     }
     if training.is_finished() {
-        describe(&training, resumes, device);
+        describe(&training, resumes, device, entry.takes_walks());
         note!(
             "costar: the run in {} has seen {} samples already: nothing is left to do (a larger --samples or --for continues)",
             out.display(),
@@ -139,7 +139,7 @@ fn train(shared: TrainCommand, entry: &dyn Trainable, example: &dyn Fn(&str) -> 
         let time = roughly(left as f64 / speed);
         note!("costar: {} samples at about {}/s: about {time}", grouped(left), grouped(speed as u64));
     }
-    describe(&training, resumes, device);
+    describe(&training, resumes, device, entry.takes_walks());
     let total = training.samples() + left.unwrap_or(0);
     let bar = TrainingBar::new(total, training.samples(), training.ranks());
     let say = || said.call_once(|| bar.note(STOPPING));
@@ -181,7 +181,7 @@ fn while_watching<T>(stop: &AtomicBool, say: impl Fn() + Send, work: impl FnOnce
 }
 
 /// Prints the settings and the size of the run.
-fn describe(training: &Training, resumes: bool, device: Device) {
+fn describe(training: &Training, resumes: bool, device: Device, takes_walks: bool) {
     let (plan, ranks, samples) = (training.plan(), training.ranks(), grouped(training.samples()));
     let TrainPlan { puzzle, precision, max_depth, learning_rate, seed, walk_samples, .. } = plan;
     let NetworkConfig { kind, width, blocks, .. } = &plan.network;
@@ -191,6 +191,7 @@ fn describe(training: &Training, resumes: bool, device: Device) {
         Labels::Solutions(labels) => {
             ("ends of solutions", format!("labels from the solutions in {}", labels.solutions))
         }
+        _ if !takes_walks => ("states", "samples of the puzzle's own".into()),
         _ => {
             let samples = counted(*walk_samples as usize, "sample");
             ("scrambles", format!("labels {}, {samples} of each walk", plan.labels.name()))

@@ -182,11 +182,13 @@ fn choose_symmetries(
     if asked > has.max(1) {
         let name = &facts.puzzle.name;
         let reason = match has {
-            0 if facts.puzzle.has_own_costs => "a symmetric image has other costs, with `move_costs`".into(),
-            0 => format!("costar knows no symmetries of {name}"),
-            _ => format!("{name} has {has} symmetric images"),
+            0 if facts.puzzle.has_own_costs => {
+                "a symmetric image has other costs, with `move_costs`; leave it out".into()
+            }
+            0 => format!("costar knows no symmetries of {name}; leave it out"),
+            _ => format!("expected at most {has}, the symmetric images of {name}"),
         };
-        return Err(SettingError::new("symmetries", format!("{asked}: {reason}; leave it out")));
+        return Err(SettingError::new("symmetries", format!("{asked}: {reason}")));
     }
     if asked > 1 && options.anytime {
         let reason = "the search of the first image would have no end with `anytime`; leave out one of the two";

@@ -143,6 +143,9 @@ pub trait Trainable {
     /// The puzzle.
     fn learnable(&self) -> Arc<dyn Learnable>;
 
+    /// Whether its samples are walks from the goals.
+    fn takes_walks(&self) -> bool;
+
     /// The facts that a plan is resolved by.
     ///
     /// # Errors
@@ -161,6 +164,10 @@ impl<P: Puzzle> Trainable for Entry<P> {
         Arc::clone(self.puzzle()) as _
     }
 
+    fn takes_walks(&self) -> bool {
+        self.reverse().is_some()
+    }
+
     fn train_facts(&self, options: &TrainOptions, device: Device) -> Result<TrainFacts> {
         let puzzle = self.puzzle();
         let encoding = puzzle.encoding();
@@ -169,7 +176,7 @@ impl<P: Puzzle> Trainable for Entry<P> {
             puzzle: puzzle.name(),
             moves: puzzle.move_count(),
             inputs: encoding.symbols * (encoding.cells - encoding.fixed.len()),
-            walks: self.reverse().is_some(),
+            walks: self.takes_walks(),
             has_move_table: puzzle.move_table().is_some(),
             default_depth: match solutions {
                 Some(solutions) => solutions.cost,

@@ -96,7 +96,7 @@ fn interrupted(words: &[&str], after: Duration) -> std::process::Output {
 fn an_interrupted_solve_says_what_is_known() {
     let hard = "U U F U U R' L F F U F' B' R L U U R U D' R L' D R' L' D D";
     let words = ["solve", "--heuristic", "zero", "--json", "--max-memory", "2G", hard];
-    let output = interrupted(&words, Duration::from_millis(200));
+    let output = interrupted(&words, Duration::from_secs(1));
     let object = json(&String::from_utf8(output.stdout).expect("text"));
     assert_eq!((&object["solved"], &object["ended_by"]), (&false.into(), &"stopped".into()));
 }

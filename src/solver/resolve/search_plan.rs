@@ -5,6 +5,7 @@ use super::super::plan::{Facts, PerimeterPlan, SearchPlan};
 use super::perimeter_plan::{plan_cached, plan_perimeter};
 use super::{BEAM_SYMMETRIES, HeuristicFacts};
 use crate::error::{SettingError, bail_setting};
+use crate::quantity::grouped;
 use crate::search::beam::HashSlots;
 
 /// The weight of the path cost, as published.
@@ -141,6 +142,7 @@ fn plan_beam(
     let most = facts.device_bytes / 8;
     let hash_slots = match options.hash_slots {
         Some(slots) if slots > most => {
+            let (slots, most) = (grouped(slots), grouped(most));
             bail_setting!("hash_slots", "{slots} of 8 bytes do not fit the device's memory: expected at most {most}");
         }
         Some(slots) => HashSlots::Exactly(slots),
