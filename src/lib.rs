@@ -27,19 +27,7 @@
 //!                                               metrics.jsonl, checkpoints ◄─────────────────┘
 //! ```
 //!
-//! `costar solve` from the flag to the kernel, with the default cube:
-//!
-//! | file | what happens there |
-//! | --- | --- |
-//! | `cli/solver_flags.rs` | the flags: `SearchOptions`, model, device, limits; they make a builder |
-//! | `cli/solve.rs` | parses the instance, builds a solver, prints the solution |
-//! | `solver/resolve.rs`, `resolve/search_plan.rs` | turns options into a plan: a beam over symmetric images, then a proof |
-//! | `solver/builder.rs` | loads the network, makes the perimeter, wraps the search: `Prove(ImageSearch(Beam))` |
-//! | `solver/mod.rs` | runs the search, replays its solution |
-//! | `search/prove.rs`, `search/symmetric_images.rs` | the wrappers: the proof; one search per image |
-//! | `search/beam.rs` | a layer: generate, look up, evaluate, cut (a start inside the perimeter, as `R U F'`, ends here) |
-//! | `neural/heuristic.rs`, `neural/chunks.rs` | encodes rows; the thread that evaluates them |
-//! | `neural/int8.rs`, `neural/int8/avx512.rs` | the layers in 8-bit integers; the kernel |
+//! CONTRIBUTING.md follows `costar solve` from the flag to the kernel, in twelve files.
 //!
 //! # Modules
 //!
