@@ -72,7 +72,7 @@ fn steps<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>) -> Re
     };
     // The puzzle in the hand, for which the moves are named.
     let instance = &solution.record.instance;
-    let start = puzzle.scramble(instance).map_or(solution.start, |scramble| scramble.end());
+    let start = puzzle.state_in_hand(instance).unwrap_or(solution.start);
     let moves = puzzle.in_hand(instance, solution.moves.as_deref().unwrap_or_default());
     let (mut state, mut g) = (start, 0);
     let mut steps = vec![step(state, g)?];

@@ -320,8 +320,7 @@ fn style() -> Style {
 fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let report = &solution.record;
-    // The puzzle in the hand, as the instance leaves it.
-    let start = puzzle.scramble(&report.instance).map_or(solution.start, |scramble| scramble.end());
+    let start = puzzle.state_in_hand(&report.instance).unwrap_or(solution.start);
     writeln!(out, "{}\n", puzzle.draw(&start, style()))?;
     let Some(moves) = &solution.moves else { return Ok(()) };
     let moves = &puzzle.in_hand(&report.instance, moves);

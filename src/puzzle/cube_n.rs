@@ -335,6 +335,17 @@ mod tests {
                 assert_eq!(cube.parse_solution(&text, &names), Ok(walk.clone()), "{text}: {names}");
                 let facelets = cube.format(&state);
                 assert_eq!(cube.parse(&facelets), Ok(state), "{facelets}");
+                // As facelets, the cube is played as it is held.
+                let drawn = cube.format(&scramble.end());
+                let hand = cube.state_in_hand(&drawn).expect("facelets");
+                let state = cube.parse(&drawn).expect("facelets");
+                assert_eq!(cube.normalized(&hand), state, "{drawn}");
+                assert!(size == 5 || cube.format(&hand) == drawn, "{drawn}");
+                let play = |start, moves: &[Move]| {
+                    moves.iter().fold(start, |state, &action| cube.apply(&state, action).expect("a move"))
+                };
+                let played = play(hand, &cube.in_hand(&drawn, &walk));
+                assert_eq!(cube.normalized(&played), play(state, &walk), "{drawn}");
                 // The names of moves, one by one, are read as these moves.
                 assert_eq!(cube.parse_moves(&move_names(&cube, &walk).join(" ")), Ok(walk));
             }

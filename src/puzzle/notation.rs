@@ -134,7 +134,15 @@ pub trait Notation: Rules {
         *state
     }
 
-    /// The moves of a solution as they are named on the puzzle in the hand, as the moves of the instance leave it.
+    /// The state of an instance as the puzzle is held in the hand: after the moves of a scramble, or as it is drawn.
+    ///
+    /// # Errors
+    /// See [`Notation::parse`].
+    fn state_in_hand(&self, text: &str) -> Result<Self::State, ParseError> {
+        self.scramble(text).map_or_else(|| self.parse(text), |scramble| Ok(scramble.end()))
+    }
+
+    /// The moves of a solution as they are named on the puzzle in the hand: see [`Notation::state_in_hand`].
     fn in_hand(&self, _instance: &str, moves: &[Move]) -> Vec<Move> {
         moves.to_vec()
     }

@@ -397,6 +397,13 @@ impl<const N: usize> Notation for Permutation<N> {
         self.description.cube.as_ref().map_or(*state, |cube| filled(&cube.held(&state[..positions]).0))
     }
 
+    fn state_in_hand(&self, text: &str) -> Result<[u8; N], ParseError> {
+        match &self.description.cube {
+            Some(cube) if !cube.is_stage() => Ok(self.of_colours(cube, &cube.hand(&plain(text))?.0)),
+            _ => self.scramble(text).map_or_else(|| self.parse(text), |scramble| Ok(scramble.end())),
+        }
+    }
+
     fn in_hand(&self, instance: &str, moves: &[Move]) -> Vec<Move> {
         let hand = self.description.cube.as_ref().and_then(|cube| Some((cube, cube.hand(&plain(instance)).ok()?.0)));
         hand.map_or_else(|| moves.to_vec(), |(cube, hand)| cube.in_hand(&hand, moves))

@@ -78,17 +78,16 @@ impl Playback {
         instance: &str,
         solution: &[Move],
     ) -> Result<Playback, ParseError> {
-        let start = puzzle.parse(instance)?;
+        // The puzzle is played as it is in the hand.
+        let in_hand = puzzle.state_in_hand(instance)?;
         let (first, scramble) =
-            puzzle.scramble(instance).map_or((start, Vec::new()), |scramble| (scramble.start, scramble.moves));
+            puzzle.scramble(instance).map_or((in_hand, Vec::new()), |scramble| (scramble.start, scramble.moves));
         let count = scramble.len() + solution.len();
         if count > MAX_MOVES {
             return Err(ParseError(format!("{count} moves are too many for a page: expected at most {MAX_MOVES}")));
         }
         let mut pictures = vec![puzzle.picture(&first)];
         pictures.extend(scramble.iter().map(|(_, state)| puzzle.picture(state)));
-        // From here on the puzzle is played as it is in the hand.
-        let in_hand = scramble.last().map_or(start, |(_, state)| *state);
         let mut moves: Vec<String> = scramble.into_iter().map(|(name, _)| name).collect();
         let scramble = moves.len();
         let solution = puzzle.in_hand(instance, solution);
