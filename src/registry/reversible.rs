@@ -13,8 +13,9 @@ use crate::search::perimeter::{Perimeter, PerimeterFolder, PerimeterStore};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// The depth of the heuristic `perimeter`: 100,000 states of the cube.
+/// The depth of the heuristic `perimeter`, 100,000 states of the cube, and the most states: they are made for each solver.
 const PERIMETER_DEPTH: u32 = 5;
+const PERIMETER_STATES: usize = 1 << 20;
 
 /// The methods of a [`Reversible`] puzzle that is known as a [`Puzzle`] only.
 pub trait Reverse<P: Puzzle>: Send + Sync {
@@ -75,7 +76,9 @@ impl<P: Reversible> Reverse<P> for ByInverses {
     fn perimeter_heuristic(&self, puzzle: &Arc<P>) -> Box<dyn Heuristic<P::State>> {
         let budget = Perimeter::<P::State>::memory_budget(memory::available());
         let kept = PerimeterFolder::new(&**puzzle, None).and_then(|folder| folder.load(u32::MAX, budget));
-        let perimeter = kept.unwrap_or_else(|| Perimeter::new(&**puzzle, PERIMETER_DEPTH));
+        let perimeter = kept.unwrap_or_else(|| {
+            Perimeter::within(&**puzzle, PERIMETER_DEPTH, PERIMETER_STATES, &AtomicBool::new(false))
+        });
         Box::new(perimeter_heuristic(puzzle, perimeter))
     }
 
