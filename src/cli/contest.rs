@@ -107,7 +107,7 @@ pub(super) struct TableInstance {
 pub(super) struct Contest {
     pub(super) id: &'static str,
     pub(super) state: &'static str,
-    solution: &'static str,
+    pub(super) solution: &'static str,
     /// Whether a submission repeats the states.
     pub(super) repeats_state: bool,
 }
@@ -187,16 +187,16 @@ impl Contest {
         written(rows.map(|[id, state, path]| [Some(id), self.repeats_state.then_some(state), Some(path)]))
     }
 
-    /// Reads a submission: the id, the state if it is repeated, and the moves of each instance.
+    /// Reads a submission and its contest: the id, the state if it is repeated, and the moves of each instance.
     ///
     /// # Errors
     /// If the file is not a submission.
-    pub(super) fn read_submission(text: &str) -> Result<Vec<[String; 3]>> {
+    pub(super) fn read_submission(text: &str) -> Result<(&'static Contest, Vec<[String; 3]>)> {
         for contest in &CONTESTS {
             if let Some(rows) = rows(text, &[contest.solution], &[contest.id])? {
                 let names = [contest.id, contest.state, contest.solution];
                 let row = |(_, mut fields): Row| names.map(|name| field(&mut fields, name));
-                return Ok(rows.into_iter().map(row).collect());
+                return Ok((contest, rows.into_iter().map(row).collect()));
             }
         }
         let names = "id,moves or initial_state_id,path or id,permutation,solution";

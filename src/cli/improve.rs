@@ -229,7 +229,9 @@ impl<P: Puzzle> Improvement<'_, P> {
         let lock = output_file::open_locked("improve", &args.out).context("--out")?;
         let earlier = instances::read_file(&args.out)?;
         if !earlier.is_empty() {
-            solutions.add(&args.out, &earlier)?;
+            let other = solutions.add(&args.out, &earlier)?;
+            let [own, other] = [contest, other].map(|contest| contest.solution);
+            ensure!(own == other, "--out: {} has the column {other} of another contest: expected {own}", args.out.display());
         }
         let known = self.known(args, instances, &mut solutions).inspect_err(|_| {
             if is_new && earlier.is_empty() {
@@ -289,11 +291,14 @@ struct KnownSolutions<'a> {
 }
 
 impl<'a> KnownSolutions<'a> {
-    fn add(&mut self, path: &'a Path, text: &str) -> Result<()> {
+    /// Adds the solutions of a file; gives the contest that has its columns.
+    fn add(&mut self, path: &'a Path, text: &str) -> Result<&'static Contest> {
         let is_unsolved = |solution: &str| solution.eq_ignore_ascii_case(UNSOLVED);
+        let is_missing = |solution: &str| solution.is_empty() || is_unsolved(solution);
         let count = |solution: &str| solution.split(['.', ' ']).count();
         let mut ids = HashSet::new();
-        for row in Contest::read_submission(text).with_context(|| path.display().to_string())? {
+        let (contest, rows) = Contest::read_submission(text).with_context(|| path.display().to_string())?;
+        for row in rows {
             let [id, _, solution] = row.clone();
             ensure!(ids.insert(id.clone()), "{}: the id {id} is there twice", path.display());
             let place = *self.places.entry(id).or_insert_with(|| {
@@ -306,12 +311,12 @@ impl<'a> KnownSolutions<'a> {
             }
             // An instance that is not in the table keeps the shorter row of both files.
             let known = &mut self.rows[place][2];
-            if is_unsolved(known) || count(&solution) < count(known) {
+            if is_missing(known) || !is_missing(&solution) && count(&solution) < count(known) {
                 known.clone_from(&solution);
             }
             self.of_rows[place].push((path, solution));
         }
-        Ok(())
+        Ok(contest)
     }
 }
 

@@ -237,6 +237,13 @@ fn improve_writes_what_a_link_names_and_nothing_that_another_writes() {
     assert!(ran.out.contains("4 moves before, 2 now"), "{}{}", ran.out, ran.err);
     assert_eq!(fs::read_to_string(&out).expect("a file"), "id,moves\n0,f0.r0\n");
     assert!(fs::symlink_metadata(&link).is_ok_and(|metadata| metadata.is_symlink()));
+    // Of an instance that is not in the table, a known solution stays where the other file has none.
+    fs::write(&known, "id,moves\n0,f0.r0\n7,\n").expect("a file");
+    fs::write(&out, "id,moves\n0,f0.r0\n7,d0.f0\n").expect("a file");
+    assert_eq!(run(&words).code, 0);
+    assert_eq!(fs::read_to_string(&out).expect("a file"), "id,moves\n0,f0.r0\n7,d0.f0\n");
+    fs::write(&out, "initial_state_id,path\n0,f0.r0\n").expect("a file");
+    assert!(refused(&words).contains("of another contest"));
     let words = [&words[..7], &["/dev/null"], &words[8..]].concat();
     assert!(refused(&words).contains("/dev/null is not a file"));
 }
