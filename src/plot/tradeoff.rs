@@ -66,7 +66,8 @@ pub fn settings(all: &[&Results]) -> Canvas {
     draw(all, "Quality of solutions against time", true)
 }
 
-/// The picture: the mean length of solutions against the mean time.
+/// The picture: the mean length of solutions against the mean time, for settings that solved every instance: the easy
+/// instances that others solved have shorter solutions.
 pub fn frontier(all: &[&Results]) -> Canvas {
     draw(all, "Length of solutions against time", false)
 }
@@ -74,7 +75,12 @@ pub fn frontier(all: &[&Results]) -> Canvas {
 /// A panel of lengths, with a panel of shares above it or alone.
 fn draw(all: &[&Results], title: &str, has_shares: bool) -> Canvas {
     let points = settings_points(all);
-    let subtitle = format!("{} · bars: 95 % confidence", common(all));
+    let solves_all = |point: &SettingsPoint| has_shares || point.solved.value == 1.0;
+    let left_out = match points.iter().filter(|point| !solves_all(point)).count() {
+        0 => String::new(),
+        count => format!(" · left out: {count} of {} (not all solved)", points.len()),
+    };
+    let subtitle = format!("{} · bars: 95 % confidence{left_out}", common(all));
     let mut canvas = Canvas::titled(title, &subtitle);
     // The interval of a few times may reach below 0: the axis does not follow it.
     let seconds = points.iter().flat_map(|point| {
@@ -86,7 +92,7 @@ fn draw(all: &[&Results], title: &str, has_shares: bool) -> Canvas {
     let percent =
         |Estimate { value, low, high }| Estimate { value: 100.0 * value, low: 100.0 * low, high: 100.0 * high };
     let share = |point: &SettingsPoint| if know_optima { point.optimal } else { Some(point.solved) }.map(percent);
-    let length = |point: &SettingsPoint| point.length;
+    let length = |point: &SettingsPoint| point.length.filter(|_| solves_all(point));
     let (top, bottom) = (134.0, 720.0);
     let panel =
         |top: f64, bottom: f64, y: Axis| Panel { left: 90.0, top, right: WIDTH - 50.0, bottom, x: x.clone(), y };
