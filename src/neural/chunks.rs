@@ -41,7 +41,7 @@ pub(super) fn chunk_size(evaluator: &dyn Evaluator, device: Device) -> usize {
 
 /// An evaluator that gets at most as many rows at a time as its device's memory holds.
 pub(super) struct ChunkEvaluator {
-    /// Of a dense network on a CPU with fast 8-bit products, `int8::Int8Mlp`: `NetworkKind::fastest_precision` chooses.
+    /// `int8::Int8Mlp` for a dense network on a CPU with fast 8-bit products; `NetworkKind::fastest_precision` chooses.
     evaluator: Box<dyn Evaluator>,
     device: Device,
     /// Largest chunk known to fit, in rows.
