@@ -231,7 +231,11 @@ impl<P: Puzzle> Improvement<'_, P> {
         if !earlier.is_empty() {
             let other = solutions.add(&args.out, &earlier)?;
             let [own, other] = [contest, other].map(|contest| contest.solution);
-            ensure!(own == other, "--out: {} has the column {other} of another contest: expected {own}", args.out.display());
+            ensure!(
+                own == other,
+                "--out: {} has the column {other} of another contest: expected {own}",
+                args.out.display()
+            );
         }
         let known = self.known(args, instances, &mut solutions).inspect_err(|_| {
             if is_new && earlier.is_empty() {
