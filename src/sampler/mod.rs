@@ -166,7 +166,7 @@ impl Sampler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::puzzle::cube3::Cube3;
+    use crate::puzzle::cube3::{Cube3, Cube3HalfTurns};
     use crate::puzzle::{Encode as _, Notation as _, Reversible as _, Rules as _};
 
     fn walks(seed: u64, batch_size: usize) -> Sampler {
@@ -260,5 +260,13 @@ mod tests {
             assert_ne!(last, Some(cube.inverse(action)));
             last = Some(action);
         }
+        // Two turns of one face are one half turn at most.
+        let mut walker = Walker::new(&Cube3HalfTurns, Cube3HalfTurns.goals()[0]);
+        let mut faces: Vec<usize> = Vec::new();
+        for _ in 0..1000 {
+            let action = walker.step(&mut generator).expect("a cube always has a move");
+            faces.extend(Cube3HalfTurns.move_name(action).chars().next().and_then(|face| "URFDLB".find(face)));
+        }
+        assert!(faces.windows(2).all(|pair| pair[0] != pair[1]), "{faces:?}");
     }
 }

@@ -168,57 +168,59 @@ impl<P: Puzzle> Samples for Walks<P> {
     }
 }
 
-/// A random walk, move by move.
+/// A random walk, move by move, in which no two moves in a row do as much as one move or none.
 #[derive(Debug)]
 pub struct Walker<'a, P: Puzzle> {
     puzzle: &'a P,
     /// Where the walk is.
     pub state: P::State,
     made: Vec<Move>,
-    excluded: Excluded<'a, P>,
+    excluded: Excluded<'a, P::State>,
 }
 
 /// Moves that a walk does not make.
 #[derive(Debug)]
-enum Excluded<'a, P> {
-    /// The inverse of the last move.
-    Inverse(fn(&P, Move) -> Move),
+enum Excluded<'a, S> {
+    /// Moves to what the state before the last move is, or is one move from.
+    Shortcuts(Option<S>),
     /// Moves that only undo or shorten earlier ones.
     Detours(&'a MovePruning),
 }
 
 impl<'a, P: Puzzle> Walker<'a, P> {
     /// A walk that begins at a state.
-    pub fn new(puzzle: &'a P, state: P::State) -> Self
-    where
-        P: Reversible,
-    {
-        Walker { puzzle, state, made: Vec::new(), excluded: Excluded::Inverse(P::inverse) }
+    pub fn new(puzzle: &'a P, state: P::State) -> Self {
+        Walker { puzzle, state, made: Vec::new(), excluded: Excluded::Shortcuts(None) }
     }
 
-    fn allows(&self, action: Move) -> bool {
-        match self.excluded {
+    fn allows(&self, action: Move, next: &P::State) -> bool {
+        match &self.excluded {
             Excluded::Detours(pruning) => pruning.allow(&self.made, action),
-            Excluded::Inverse(inverse) => self.made.last().is_none_or(|&last| action != inverse(self.puzzle, last)),
+            Excluded::Shortcuts(None) => true,
+            Excluded::Shortcuts(Some(before)) => {
+                next != before && self.puzzle.children(before).all(|(_, other)| other != *next)
+            }
         }
     }
 
-    /// Makes a random legal move; the inverse of the last one only if no other is legal. `None` if no move is legal.
+    /// Makes a random legal move; one that undoes the last one or merges with it only if no other is legal. `None` if no
+    /// move is legal.
     #[inline]
     pub fn step(&mut self, generator: &mut impl RngCore) -> Option<Move> {
         let moves = self.puzzle.move_count();
         // A few random picks nearly always meet a legal move; only then is it worth listing them all.
         for _ in 0..32 {
             let action = below(generator, moves) as Move;
-            if self.allows(action)
-                && let Some(next) = self.puzzle.apply(&self.state, action)
+            if let Some(next) = self.puzzle.apply(&self.state, action)
+                && self.allows(action, &next)
             {
                 return Some(self.go(action, next));
             }
         }
         let mut legal: Vec<(Move, P::State)> = self.puzzle.children(&self.state).collect();
-        if matches!(self.excluded, Excluded::Detours(_)) || legal.iter().any(|(action, _)| self.allows(*action)) {
-            legal.retain(|(action, _)| self.allows(*action));
+        let is_allowed = |(action, next): &(Move, P::State)| self.allows(*action, next);
+        if matches!(self.excluded, Excluded::Detours(_)) || legal.iter().any(is_allowed) {
+            legal.retain(is_allowed);
         }
         if legal.is_empty() {
             return None;
@@ -229,7 +231,10 @@ impl<'a, P: Puzzle> Walker<'a, P> {
 
     #[inline]
     fn go(&mut self, action: Move, next: P::State) -> Move {
-        self.state = next;
+        let before = std::mem::replace(&mut self.state, next);
+        if let Excluded::Shortcuts(last) = &mut self.excluded {
+            *last = Some(before);
+        }
         self.made.push(action);
         action
     }
