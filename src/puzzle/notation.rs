@@ -139,7 +139,16 @@ pub trait Notation: Rules {
     /// # Errors
     /// See [`Notation::parse`].
     fn state_in_hand(&self, text: &str) -> Result<Self::State, ParseError> {
-        self.scramble(text).map_or_else(|| self.parse(text), |scramble| Ok(scramble.end()))
+        let text = plain(text);
+        self.read_scramble(&text).map_or_else(|| self.read_in_hand(&text), |scramble| Ok(scramble.end()))
+    }
+
+    /// The state that a plain text draws, as the puzzle is held in the hand. By default, as [`Notation::read`] has it.
+    ///
+    /// # Errors
+    /// See [`Notation::parse`].
+    fn read_in_hand(&self, text: &str) -> Result<Self::State, ParseError> {
+        self.read(text)
     }
 
     /// The moves of a solution as they are named on the puzzle in the hand: see [`Notation::state_in_hand`].

@@ -397,10 +397,10 @@ impl<const N: usize> Notation for Permutation<N> {
         self.description.cube.as_ref().map_or(*state, |cube| filled(&cube.held(&state[..positions]).0))
     }
 
-    fn state_in_hand(&self, text: &str) -> Result<[u8; N], ParseError> {
+    fn read_in_hand(&self, text: &str) -> Result<[u8; N], ParseError> {
         match &self.description.cube {
-            Some(cube) if !cube.is_stage() => Ok(self.of_colours(cube, &cube.hand(&plain(text))?.0)),
-            _ => self.scramble(text).map_or_else(|| self.parse(text), |scramble| Ok(scramble.end())),
+            Some(cube) if !cube.is_stage() => Ok(self.of_colours(cube, &cube.hand(text)?.0)),
+            _ => self.read(text),
         }
     }
 
