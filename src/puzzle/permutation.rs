@@ -177,6 +177,16 @@ impl<const N: usize> Permutation<N> {
         Ok(action as Move)
     }
 
+    /// Names the first word of a scramble that names a move as contests do, since people may mean another turn by it.
+    fn renamed(&self, text: &str) -> Option<String> {
+        let own = |word: &str| Some(&self.names[usize::from(self.read_move(word).ok()?)]);
+        let text = description::normal_name(text);
+        let words = text.split_whitespace().map(|word| word.trim_end_matches(['\'', '2']));
+        let (word, own) =
+            words.filter_map(|word| Some((word, own(word)?))).find(|(a, b)| !a.eq_ignore_ascii_case(b))?;
+        Some(format!("moves with the names of contests: {word} is {own}"))
+    }
+
     /// Reads a move, also followed by `'` for its inverse or `2` for twice, if no move has that name itself.
     fn read_word(&self, word: &str) -> Result<Vec<Move>, ParseError> {
         let refusal = match self.read_move(word) {
@@ -223,11 +233,17 @@ impl<const N: usize> Permutation<N> {
         (read.len() == self.description.positions()).then(|| filled(&read))
     }
 
-    /// Names the first word that is neither a symbol nor a move, of as many words as a state has.
+    /// Names the first word that is neither a symbol nor a move, of as many words as a state has; or the number of symbols
+    /// that are too many or too few.
     fn wrong_symbol(&self, text: &str) -> Option<ParseError> {
         let (words, symbols) = (text.split_whitespace(), &self.description.symbols);
+        let (count, positions) = (members(text).count(), self.description.positions());
+        let mut known = members(text).map(unquoted).filter(|word| symbols.iter().any(|symbol| symbol == word));
+        if count > 1 && count != positions && known.by_ref().count() == count {
+            return Some(ParseError(format!("a state with {count} symbols: expected {positions}")));
+        }
         let is_wrong = |word: &&str| !symbols.iter().any(|symbol| symbol == word) && self.read_word(word).is_err();
-        let wrong = words.clone().find(is_wrong).filter(|_| words.count() == self.description.positions())?;
+        let wrong = words.clone().find(is_wrong).filter(|_| words.count() == positions)?;
         Some(ParseError(format!("'{wrong}' is not a symbol of a state: expected {}", symbols.join(" "))))
     }
 
@@ -385,7 +401,12 @@ impl<const N: usize> Notation for Permutation<N> {
     }
 
     fn read_as(&self, text: &str) -> Option<String> {
-        self.description.cube.as_ref()?.read_facelets(&plain(text))?.ok()?.1
+        let text = plain(text);
+        match &self.description.cube {
+            Some(cube) => cube.read_facelets(&text)?.ok()?.1,
+            None if self.read_symbols(&text).is_some() => None,
+            None => self.renamed(&text),
+        }
     }
 
     fn block(&self, lines: &[&str]) -> Block {

@@ -142,6 +142,9 @@ fn a_contest_of_cayleypy_is_read() {
         ["bench", "--puzzle", "megaminx", &path("mm.csv"), "--search", "bidirectional", "--format", "submission"];
     let ran = run(&words);
     assert_eq!((ran.code, &*ran.out), (0, "initial_state_id,path\n5,-U\n"), "{}", ran.err);
+    // People mean a clockwise turn by U.
+    let ran = run(&["solve", "--puzzle", "megaminx", "--search", "bidirectional", "U2'"]);
+    assert!(ran.err.contains("read moves with the names of contests: U is M_U"), "{}", ran.err);
 }
 
 #[test]

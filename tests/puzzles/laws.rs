@@ -134,6 +134,8 @@ fn unsolvable_boards_and_broken_texts_are_refused_by_name() {
     let periodic = Permutation::<64>::new(description("periodic15.json"));
     let refusal = periodic.parse("1 0 2 3 4 5 6 7 8 9 10 11 12 13 14 15").expect_err("a blank").to_string();
     assert!(refusal.starts_with("'0' is not a symbol of a state: expected 1 2 3"), "{refusal}");
+    let refusal = periodic.parse("1, 2, 3, 4").expect_err("few tiles").to_string();
+    assert_eq!(refusal, "a state with 4 symbols: expected 16");
 }
 
 #[test]

@@ -69,8 +69,7 @@ impl CubeN {
         self.is_still().then(|| format!("{}{letter}{layer}", if is_inverse { "-" } else { "" }))
     }
 
-    /// Stickers in the order of contests, U F R B L D with the symbols A to F or 0 to 5, of a cube that is held still; `None`
-    /// if the text is something else.
+    /// Stickers in the order of contests, U F R B L D with the symbols A to F or 0 to 5; `None` if the text is something else.
     pub(super) fn contest_facelets(&self, text: &str) -> Option<Vec<u8>> {
         let each = self.size * self.size;
         let colour = |symbol: char| match symbol {
@@ -81,6 +80,6 @@ impl CubeN {
         let symbols: Vec<u8> = letters(text).map(colour).collect::<Option<_>>()?;
         let is_one = (0..6).all(|face| symbols.iter().filter(|&&symbol| symbol == face).count() == each);
         let colour = |face: usize, i: usize| CONTEST_FACES[usize::from(symbols[CONTEST_FACES[face] * each + i])] as u8;
-        (self.is_still() && is_one).then(|| (0..6 * each).map(|i| colour(i / each, i % each)).collect())
+        is_one.then(|| (0..6 * each).map(|i| colour(i / each, i % each)).collect())
     }
 }

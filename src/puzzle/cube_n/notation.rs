@@ -160,10 +160,17 @@ impl CubeN {
             }
             Ok(())
         };
-        if let Some(colours) = self.contest_facelets(text) {
-            return Some(check(&colours).map(|()| (colours, None)).map_err(facelets::impossible));
+        match self.contest_facelets(text) {
+            Some(colours) if self.is_still() => {
+                Some(check(&colours).map(|()| (colours, None)).map_err(facelets::impossible))
+            }
+            Some(colours) if check(&colours).is_ok() => {
+                let read = facelets::read_colours(text, self.size, false, check)?;
+                let hint = format!(". If it is a state of a contest, cube{}:oriented reads it", self.size);
+                Some(read.map_err(|ParseError(refusal)| ParseError(refusal + &hint)))
+            }
+            _ => facelets::read_colours(text, self.size, self.is_still(), check),
         }
-        facelets::read_colours(text, self.size, self.is_still(), check)
     }
 
     /// The same cube held so that the corner DBL is home, and for each face of it the face of the hand.

@@ -44,7 +44,7 @@ impl ScrambleReader {
         if self.size > 3 && is_face {
             let first = if is_wide && last.is_none() { 1 } else { layers };
             let last = last.unwrap_or(layers);
-            if first >= 1 && first <= last && last <= size && (is_wide || first == last) && last - first + 1 < size {
+            if first >= 1 && first <= last && last <= size && last - first + 1 < size {
                 return Ok(vec![WrittenTurn { layers: (1 << last) - (1 << (first - 1)), ..self.turn()? }]);
             }
         } else if layers == 2 && is_wide && last.is_none() {
