@@ -158,19 +158,27 @@ fn kind_of_row((line, row): contest::Row) -> Result<Kind> {
     Ok(Kind { name: row["puzzle_type"].clone(), moves, goal: None })
 }
 
-/// The puzzle of a contest of CayleyPy: `generators` by name, or `actions` with `names`, and the `central_state`.
+/// The puzzle of a contest of CayleyPy: `generators` by name, or as a list with `generator_names`, or `actions` with `names`;
+/// and the `central_state`.
 fn kind_of_json(text: &str, name: String) -> Result<Kind> {
     let value = json::from_slice(text.as_bytes())?;
     let object = value.as_object().context("expected an object")?;
-    let moves = match (object.get("generators"), object.get("actions"), object.get("names")) {
-        (Some(Value::Object(generators)), ..) => moves_of(generators)?,
-        (_, Some(Value::Array(actions)), Some(Value::Array(names))) if actions.len() == names.len() => {
-            let names = names.iter().map(|name| name.as_str().unwrap_or_default().to_owned());
-            let moves: Map<String, Value> = names.zip(actions.iter().cloned()).collect();
-            ensure!(moves.len() == actions.len(), "\"names\" has a name twice");
-            moves_of(&moves)?
+    let listed = [("generators", "generator_names"), ("actions", "names")].into_iter().find_map(|(moves, names)| {
+        let (moves, listed) = (object.get(moves)?.as_array()?, object.get(names)?.as_array()?);
+        (moves.len() == listed.len()).then_some((moves, listed, names))
+    });
+    let moves = match (object.get("generators"), listed) {
+        (Some(Value::Object(generators)), _) => moves_of(generators)?,
+        (_, Some((moves, listed, key))) => {
+            let names = listed.iter().map(|name| name.as_str().unwrap_or_default().to_owned());
+            let by_name: Map<String, Value> = names.zip(moves.iter().cloned()).collect();
+            ensure!(by_name.len() == moves.len(), "\"{key}\" has a name twice");
+            moves_of(&by_name)?
         }
-        _ => bail!("expected \"generators\", an object of permutations, or \"actions\" and \"names\""),
+        _ => bail!(
+            "expected \"generators\", an object of permutations or a list with \"generator_names\", or \"actions\" and \
+             \"names\""
+        ),
     };
     let positions = moves.first().map_or(0, |(_, from)| from.len());
     let goal = match object.get("central_state") {
@@ -268,7 +276,7 @@ fn puzzle(name: &str, kind: &Kind, goal: &[String], keeps: bool) -> Result<Impor
         let end = if i + 1 == kind.moves.len() { "} }" } else { "," };
         let _ = writeln!(text, "    {}: {}{end}", json!(name), json!(from)); // a String takes everything
     }
-    Description::parse(&text)?;
+    Description::parse(&text).with_context(|| format!("{name}.json would be refused"))?;
     Ok(Imported { rules: Err(text), words })
 }
 

@@ -117,8 +117,8 @@ fn a_contest_of_santa_is_read_solved_and_submitted() {
 #[test]
 fn a_contest_of_cayleypy_is_read() {
     let (_folder, path) = temporary();
-    let generators = r#"{"L": [1, 2, 0, 3], "X": [1, 0, 2, 3], "-L": [2, 0, 1, 3]}"#;
-    let info = format!(r#"{{"central_state": [0, 1, 2, 3], "generators": {generators}}}"#);
+    let generators = r#""generators": [[1, 2, 0, 3], [1, 0, 2, 3], [2, 0, 1, 3]], "generator_names": ["L", "X", "-L"]"#;
+    let info = format!(r#"{{"central_state": [0, 1, 2, 3], {generators}}}"#);
     let table = "initial_state_id,initial_state\n0,\"2,0,1,3\"\n1,\"1,0,2,3\"\n";
     let ran = imported(&path, &info, table, "toy");
     assert_eq!(ran.code, 0, "{}", ran.err);
@@ -175,6 +175,8 @@ fn files_that_are_none_of_a_contest_are_refused() {
         (r#"{"generators": {"a": [1, 0], "a": [0, 1]}}"#, "\"a\" is given twice"),
         (r#"{"actions": [[1, 0], [0, 1]], "names": ["a", "a"]}"#, "a name twice"),
         (r#"{"generators": {"a.b": [1, 0]}}"#, "has a dot"),
+        (r#"{"generators": [[1, 0]], "generator_names": ["a", "b"]}"#, "expected \"generators\""),
+        (r#"{"generators": [[1, 0], [0, 1]], "generator_names": ["a", "a"]}"#, "\"generator_names\" has a name twice"),
     ] {
         fs::write(path("info.json"), text).expect("a file");
         let out = path("refused");
