@@ -47,8 +47,8 @@ fn settings(record: &Record) -> Vec<LabelledSetting> {
         ("", record.model.clone()),
         ("on", record.device.clone()),
         ("λ", record.lambda.map(|lambda| lambda.to_string())),
-        ("at most s", record.max_seconds.map(|seconds| seconds.to_string())),
-        ("at most nodes", record.max_nodes.map(|nodes| nodes.to_string())),
+        ("max seconds", record.max_seconds.map(|seconds| seconds.to_string())),
+        ("max nodes", record.max_nodes.map(|nodes| nodes.to_string())),
     ];
     let known = known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     let settings = record.config.as_object().into_iter().flatten();

@@ -92,7 +92,11 @@ fn draw(all: &[&Results], title: &str, has_shares: bool) -> Canvas {
     let percent =
         |Estimate { value, low, high }| Estimate { value: 100.0 * value, low: 100.0 * low, high: 100.0 * high };
     let share = |point: &SettingsPoint| if know_optima { point.optimal } else { Some(point.solved) }.map(percent);
-    let length = |point: &SettingsPoint| point.length.filter(|_| solves_all(point));
+    // The interval of a few lengths may reach below 0, too.
+    let length = |point: &SettingsPoint| {
+        let length = point.length.filter(|_| solves_all(point))?;
+        Some(Estimate { low: length.low.max(0.0), ..length })
+    };
     let (top, bottom) = (134.0, 720.0);
     let panel =
         |top: f64, bottom: f64, y: Axis| Panel { left: 90.0, top, right: WIDTH - 50.0, bottom, x: x.clone(), y };

@@ -8,6 +8,7 @@ use crate::quantity;
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::ValueEnum;
 use inputs::PlotInputs;
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 mod inputs;
@@ -181,7 +182,10 @@ fn draw(args: &Args, kind: PlotKind, inputs: PlotInputs, format: Format) -> Resu
             let all: Vec<&plot::Results> = all.iter().collect();
             match kind {
                 PlotKind::Settings => return Ok(vec![plot::settings(&all)]),
-                PlotKind::Frontier => return Ok(vec![plot::frontier(&all)]),
+                PlotKind::Frontier => {
+                    check_same_instances(&all)?;
+                    return Ok(vec![plot::frontier(&all)]);
+                }
                 _ => {}
             }
             check_count(all.len(), "files of results")?;
@@ -198,6 +202,20 @@ fn draw(args: &Args, kind: PlotKind, inputs: PlotInputs, format: Format) -> Resu
             Ok(vec![plot::lengths(&all)])
         }
     }
+}
+
+/// Refuses files of other instances than the first one has: their lengths cannot be compared.
+fn check_same_instances(all: &[&plot::Results]) -> Result<()> {
+    let instances =
+        |results: &plot::Results| results.records.iter().map(|r| r.instance.clone()).collect::<HashSet<_>>();
+    let first = instances(all[0]);
+    if let Some(other) = all.iter().find(|results| instances(results) != first) {
+        let (name, first) = (&other.name, &all[0].name);
+        bail!(
+            "{name} has other instances than {first}, whose lengths cannot be compared: expected the same in all files"
+        );
+    }
+    Ok(())
 }
 
 fn densities(args: &Args, kind: PlotKind, models: &[PathBuf], format: Format) -> Result<Vec<Canvas>> {
