@@ -8,10 +8,13 @@ use crate::tensors::{caught, is_out_of_memory};
 use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender};
-use std::thread;
+use std::time::Duration;
 
 /// The most chunks in flight on a CUDA device.
 const MAX_IN_FLIGHT_ON_CUDA: usize = 2;
+
+/// The time between two questions whether a pass is done: little beside the milliseconds that it takes.
+const POLL_INTERVAL: Duration = Duration::from_micros(20);
 
 /// A chunk of rows to evaluate, and where its estimates go.
 pub(super) struct ChunkRequest {
@@ -75,7 +78,8 @@ impl ChunkEvaluator {
                 let pass = self.begin(&group);
                 in_flight.push_back((group, pass));
             } else if may_begin && !in_flight.front().is_some_and(is_done) {
-                thread::yield_now(); // the next request may come before the oldest is done
+                // The next request may come before the oldest is done.
+                waiting.extend(requests.recv_timeout(POLL_INTERVAL));
             } else if let Some((group, pass)) = in_flight.pop_front() {
                 let estimates = self.end(&group, pass);
                 group.reply(estimates);
@@ -235,6 +239,7 @@ pub(super) mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc::channel;
+    use std::thread;
 
     /// A device that need not exist.
     const CUDA: Device = Device(tch::Device::Cuda(0));

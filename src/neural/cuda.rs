@@ -50,7 +50,7 @@ fn open_library() -> Result<(), NoCuda> {
     OPENED.get_or_init(open).clone()
 }
 
-/// The memory of an open device in bytes, if CUDA tells.
+/// The memory of an open device in bytes, if CUDA tells; all of it, so that a search takes as much every time.
 pub(super) fn memory(index: usize) -> Option<u64> {
     let library = libloading::os::unix::Library::this();
     let (mut free, mut total) = (0usize, 0usize);
