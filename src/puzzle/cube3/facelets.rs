@@ -86,7 +86,12 @@ pub(in crate::puzzle) fn read_colours(
         let colours = named(FACES);
         if still { colours } else { colours.or_else(|_| named(reduced.letters)) }
     };
-    Some(Sheet::read(text, size)?.and_then(|sheet| sheet.cube(colours)))
+    Some(Sheet::read(text, size)?.and_then(|sheet| {
+        if still {
+            sheet.check_faces()?;
+        }
+        sheet.cube(colours)
+    }))
 }
 
 /// The facelets of a cube with `lines` rows a face: those of a larger cube on its outer and its middle lines.

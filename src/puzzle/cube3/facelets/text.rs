@@ -8,8 +8,8 @@ use crate::puzzle::rules::distinct;
 use crate::puzzle::{Block, ParseError};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A text of at least this many facelets of a 3×3×3, and nothing else, is meant as facelets: a scramble of 40 turns has
-/// counter-clockwise turns, which are not letters alone. A cube of another size needs the same share of its facelets.
+/// A text of at least this many facelets, and nothing else, is meant as facelets: a scramble of 40 turns has
+/// counter-clockwise turns, which are not letters alone. A 2×2×2 needs the same share of its facelets.
 const MIN_FACELETS: usize = 40;
 
 /// costar's order of faces, as indices of [`FACES`].
@@ -38,7 +38,7 @@ impl Sheet {
         let (labels, parts) = labelled(&text);
         let facelets = facelets_of(&parts)?;
         let each = size * size;
-        let is_short = facelets.len() < (MIN_FACELETS * each).div_ceil(9);
+        let is_short = facelets.len() < (MIN_FACELETS * each).div_ceil(9).min(MIN_FACELETS);
         if is_short || has_primes(&text) || has_written_i(&facelets) {
             return None;
         }
@@ -58,8 +58,22 @@ impl Sheet {
         } else {
             Sheet { facelets, each, order: labels }
         };
-        let cube = if size == 3 { "a cube".into() } else { format!("a {size}×{size}×{size}") };
+        let cube = match size {
+            3 => "a cube".into(),
+            8 | 11 => format!("an {size}×{size}×{size}"),
+            _ => format!("a {size}×{size}×{size}"),
+        };
         Some(check_counts(&sheet.facelets, &cube, each).map(|()| sheet))
+    }
+
+    /// Checks that the colours are the letters of faces, which alone tell how a cube is held.
+    ///
+    /// # Errors
+    /// Names the first one that is not.
+    pub(super) fn check_faces(&self) -> Result<(), ParseError> {
+        let Some(other) = self.facelets.iter().find(|letter| !FACES.contains(letter)) else { return Ok(()) };
+        let faces = String::from_iter(FACES);
+        bail_parse!("a facelet is {other}: a cube that is held still is read in the letters of its faces, {faces}");
     }
 
     /// The facelets in the order U R F D L B, if they are written in another one.
