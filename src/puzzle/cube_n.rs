@@ -277,6 +277,19 @@ mod tests {
     }
 
     #[test]
+    fn facelets_of_another_size_are_counted() {
+        let refusal = |size, metric, text: &str| cube(size, metric).parse(text).expect_err(text).to_string();
+        let other = |size: usize| "URFDLB".repeat(size * size);
+        assert!(refusal(5, Metric::Quarter, &other(3)).contains("54 facelets, a 5×5×5 has 150"));
+        assert!(refusal(5, Metric::Oriented, &other(4).replace('L', "C")).contains("96 facelets, a 5×5×5 has 150"));
+        let large = Permutation::<768>::new(Description::of_cube(CubeN::new(8, Metric::Quarter)));
+        let counted = large.parse(&other(4)).expect_err("a 4×4×4").to_string();
+        assert!(counted.contains("96 facelets, an 8×8×8 has 384"), "{counted}");
+        let colours = cube(4, Metric::Oriented).format(&cube(4, Metric::Oriented).goals()[0]).replace('U', "W");
+        assert!(refusal(4, Metric::Oriented, &colours).starts_with("a facelet is W: a cube that is held still"));
+    }
+
+    #[test]
     fn contests_turn_the_same_stickers() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("test-data/puzzles/cube4.json");
         let file = Permutation::<256>::new(Description::read(&path).expect("a puzzle"));
@@ -301,6 +314,9 @@ mod tests {
         let refusal = any.parse(&file.format(&file.parse("f0 r1_inv d2").expect("moves"))).expect_err("other faces");
         assert!(refusal.to_string().ends_with("If it is a state of a contest, cube4:oriented reads it"), "{refusal}");
         assert_eq!(any.parse("r2"), any.parse("Rw Rw"), "a wide half turn");
+        assert_eq!(any.read_as("r2"), None);
+        assert_eq!(still.read_as("r2 f1").as_deref(), Some("moves with the names of contests: r2 is 2L'"));
+        assert_eq!(still.read_as("r2 f0"), None, "no other meaning");
         assert_eq!(any.parse("r2 f0"), any.parse("3R F"));
         assert_eq!(any.parse("r2.d1"), any.parse("3R 2D"), "dots join the words of contests");
         for (text, word) in [("f0.r2.d4", "d4"), ("-f0.r2.-d4", "-d4"), ("f0 q7", "q7")] {

@@ -403,7 +403,7 @@ impl<const N: usize> Notation for Permutation<N> {
     fn read_as(&self, text: &str) -> Option<String> {
         let text = plain(text);
         match &self.description.cube {
-            Some(cube) => cube.read_facelets(&text)?.ok()?.1,
+            Some(cube) => cube.read_as(&text),
             None if self.read_symbols(&text).is_some() => None,
             None => self.renamed(&text),
         }

@@ -22,7 +22,7 @@ const NEIGHBOURS: [[usize; 4]; 6] =
     [[2, 4, 5, 1], [2, 0, 5, 3], [0, 1, 3, 4], [2, 1, 5, 4], [0, 2, 3, 5], [0, 4, 3, 1]];
 
 /// A written turn, of any layers.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(in crate::puzzle) struct WrittenTurn {
     /// The face in whose direction the layers turn.
     pub(in crate::puzzle) face: usize,

@@ -191,6 +191,17 @@ impl CubeN {
         (moved(hand, &rotation.from), frame)
     }
 
+    /// How a text was read if there are several ways: the order of faces, or turns that people and contests mean differently.
+    pub(in crate::puzzle) fn read_as(&self, text: &str) -> Option<String> {
+        if let Some(facelets) = self.read_facelets(text) {
+            return facelets.ok()?.1;
+        }
+        let [contest, people] = [self.contest_turns(text).ok()??, written_turns(text, self.size).ok()?];
+        let (word, turn) = (text.split([' ', '.', ',']).next()?, contest.first().filter(|_| contest != people)?);
+        let name = Turn::new(self.size, turn.face, turn.layers, turn.quarters).name(self.size);
+        Some(format!("moves with the names of contests: {word} is {name}"))
+    }
+
     /// Moves as turns of the cube in the hand, each of as few layers as possible.
     pub(in crate::puzzle) fn in_hand(&self, hand: &[u8], moves: &[Move]) -> Vec<Move> {
         let (_, mut frame) = self.held(hand);
