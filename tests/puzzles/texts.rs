@@ -228,6 +228,9 @@ fn moves_of_a_file_have_one_normal_form_and_can_be_typed() {
         let refused = description(name).expect_err(name);
         assert!(refused.contains(why) && !refused.contains("''") && !refused.contains('\u{7}'), "{name:?}: {refused}");
     }
+    let escaped = "{\n\"name\": \"x\", \"goal\": \"AB\", \"moves\": {\n\"Y'\": [1, 0],\n\"Y\\u2019\": [1, 0] } }";
+    let refused = Description::parse(escaped).expect_err("two spellings").to_string();
+    assert!(refused.starts_with("line 4: the move 'Y'' is there twice"), "{refused}");
     assert!(description("-f0").is_ok() && description("M_U_inv").is_ok());
     let minx = Permutation::<128>::new(costar::registry::included("megaminx").expect("it comes with costar"));
     assert_eq!(minx.parse_moves("U R' F2 -U BL2'"), minx.parse_moves("M_U M_R_inv M_F M_F M_U_inv M_BL_inv M_BL_inv"));

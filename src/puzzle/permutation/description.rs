@@ -295,8 +295,11 @@ pub(super) fn position(number: &Value, positions: usize) -> Result<usize, String
 /// The line of a key, from 1; the first if the key is not there.
 fn line_of(text: &str, key: &str) -> usize {
     let quoted = Value::String(key.to_owned()).to_string();
+    let escape = |unit: u16| if unit < 128 { char::from(unit as u8).to_string() } else { format!("\\u{unit:04x}") };
+    let escaped: String = quoted.encode_utf16().map(escape).collect();
     // A colon follows: the same text may be a value elsewhere.
-    let is_key = |&(at, _): &(usize, &str)| text[at + quoted.len()..].trim_start().starts_with(':');
-    let at = text.match_indices(&quoted).find(is_key).map_or(0, |(at, _)| at);
+    let is_key = |&(at, found): &(usize, &str)| text[at + found.len()..].trim_start().starts_with(':');
+    let first = |quoted: &str| Some(text.match_indices(quoted).find(is_key)?.0);
+    let at = first(&quoted).or_else(|| first(&escaped)).unwrap_or(0);
     text[..at].matches('\n').count() + 1
 }
