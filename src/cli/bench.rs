@@ -346,7 +346,7 @@ fn in_parallel<'a>(senders: Vec<SendAll<'a>>, stop: &AtomicBool, take_in: TakeIn
 fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<(Vec<Instance<P::State>>, Option<&'static Contest>)> {
     let text = instances::read_file(path)?;
     let (written, contest): (Vec<(Option<_>, Written)>, _) =
-        match contest::instances(&text).with_context(|| path.display().to_string())? {
+        match contest::imported_instances(&text).with_context(|| path.display().to_string())? {
             None => (instances::all(&text, puzzle).into_iter().map(|written| (None, written)).collect(), None),
             Some((rows, contest)) => {
                 let written = |TableInstance { line, id, text, wildcards, .. }| {

@@ -86,6 +86,21 @@ pub(super) fn instances(text: &str) -> Result<Option<(Vec<TableInstance>, &'stat
     Ok(None)
 }
 
+/// [`instances`] of a table that import has written.
+///
+/// # Errors
+/// As [`instances`], and for a contest's own file, which may be of several puzzles.
+pub(super) fn imported_instances(text: &str) -> Result<Option<(Vec<TableInstance>, &'static Contest)>> {
+    let table = instances(text)?;
+    let columns = table.iter().flat_map(|(instances, _)| instances).flat_map(|instance| instance.others.keys());
+    if let Some(column) = columns.into_iter().find(|name| ["puzzle_type", "solution_state"].contains(&name.as_str())) {
+        bail!(
+            "the column {column} is that of a contest's own file: costar import makes a table for each of its puzzles"
+        );
+    }
+    Ok(table)
+}
+
 /// Takes a field out of a row; empty if there is none.
 fn field(fields: &mut TableFields, name: &str) -> String {
     fields.remove(name).unwrap_or_default()

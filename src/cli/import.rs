@@ -1,6 +1,7 @@
 //! `costar import`: puzzles and instances from the files of contests.
 
 use super::contest::{self, Contest, TableInstance, WILDCARDS, written};
+use super::progress::note;
 use super::{Ending, OrInput as _, SUCCESS, check_input, instances};
 use crate::files::{read_if_there, write_whole};
 use crate::json;
@@ -28,7 +29,7 @@ pub(super) struct Args {
     /// Folder for the files
     #[arg(long, default_value = ".", value_name = "DIR")]
     out: PathBuf,
-    /// Name of a puzzle whose file gives none [default: the name of the file's folder]
+    /// Name of a puzzle from JSON [default: the one in the file, or the name of the file's folder]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }
@@ -122,9 +123,7 @@ fn read(args: &Args) -> Result<(Vec<Kind>, Vec<ContestInstance>, Option<&'static
         let in_file = || path.display().to_string();
         let text = instances::read_file(&path)?;
         let other = if text.trim_start().starts_with('{') {
-            let folder = || Some(fs::canonicalize(&path).ok()?.parent()?.file_name()?.to_str()?.into());
-            let stem = args.name.clone().or_else(folder);
-            let kind = kind_of_json(&text, stem.unwrap_or_else(|| "puzzle".into())).with_context(in_file)?;
+            let kind = kind_of_json(&text, args.name.as_deref(), &path).with_context(in_file)?;
             ensure!(kinds.replace(vec![kind]).is_none(), "{}: a second file with moves", path.display());
             "test.csv"
         } else if let Some(rows) = contest::rows(&text, &["allowed_moves"], &["puzzle_type"]).with_context(in_file)? {
@@ -151,7 +150,13 @@ fn read(args: &Args) -> Result<(Vec<Kind>, Vec<ContestInstance>, Option<&'static
 
 /// A kind of Santa 2023: moves as a dictionary of Python.
 fn kind_of_row((line, row): contest::Row) -> Result<Kind> {
-    let value = json::from_slice(row["allowed_moves"].replace('\'', "\"").as_bytes());
+    // Python puts a name with a single quotation mark, such as R', into double ones.
+    let mut is_double = false;
+    let quoted = |character| {
+        is_double ^= character == '"';
+        if character == '\'' && !is_double { '"' } else { character }
+    };
+    let value = json::from_slice(row["allowed_moves"].chars().map(quoted).collect::<String>().as_bytes());
     let in_line = || format!("line {line}: allowed_moves is not a dictionary of lists");
     let value = value.with_context(in_line)?;
     let moves = moves_of(value.as_object().with_context(in_line)?)?;
@@ -160,7 +165,7 @@ fn kind_of_row((line, row): contest::Row) -> Result<Kind> {
 
 /// The puzzle of a contest of CayleyPy: `generators` by name, or as a list with `generator_names`, or `actions` with `names`;
 /// and the `central_state`.
-fn kind_of_json(text: &str, name: String) -> Result<Kind> {
+fn kind_of_json(text: &str, name: Option<&str>, path: &Path) -> Result<Kind> {
     let value = json::from_slice(text.as_bytes())?;
     let object = value.as_object().context("expected an object")?;
     let listed = [("generators", "generator_names"), ("actions", "names")].into_iter().find_map(|(moves, names)| {
@@ -181,10 +186,21 @@ fn kind_of_json(text: &str, name: String) -> Result<Kind> {
         ),
     };
     let positions = moves.first().map_or(0, |(_, from)| from.len());
+    let own_name = || object.get("name").and_then(Value::as_str).map(String::from);
+    let folder = || Some(fs::canonicalize(path).ok()?.parent()?.file_name()?.to_str()?.into());
+    let name = name.map(String::from).or_else(own_name).or_else(folder).unwrap_or_else(|| "puzzle".into());
     let goal = match object.get("central_state") {
         Some(Value::Array(symbols)) => symbols.iter().map(|symbol| symbol.to_string().replace('"', "")).collect(),
         Some(_) => bail!("\"central_state\" is not an array"),
-        None => (0..positions).map(|place| place.to_string()).collect(),
+        None => {
+            if let Some(key) =
+                object.keys().find(|key| ["state", "goal", "solved"].iter().any(|word| key.contains(word)))
+            {
+                bail!("\"{key}\" is unknown: expected the solved state as \"central_state\"");
+            }
+            note!("costar: the solved state of {name} is 0 1 2 …, since the file has no \"central_state\"");
+            (0..positions).map(|place| place.to_string()).collect()
+        }
     };
     Ok(Kind { name, moves, goal: Some(goal) })
 }

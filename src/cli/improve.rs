@@ -220,7 +220,8 @@ impl<P: Puzzle> Improvement<'_, P> {
         ensure!(!is_other, "--out: {} is not a file: name one", args.out.display());
         contest::check_names(self.puzzle)?;
         let name = args.instances.display();
-        let table = contest::instances(&instances::read_file(&args.instances)?).with_context(|| name.to_string())?;
+        let table =
+            contest::imported_instances(&instances::read_file(&args.instances)?).with_context(|| name.to_string())?;
         let (instances, contest) = table
             .with_context(|| format!("{name} has no states with ids: expected a contest's table (costar import)"))?;
         let mut solutions = KnownSolutions { rows: Vec::new(), of_rows: Vec::new(), places: HashMap::new() };

@@ -38,7 +38,8 @@ fn a_contest_of_santa_is_read_solved_and_submitted() {
     let (_folder, path) = temporary();
     let goal = "AAAAAAAAAAAAAAAABBBBBBBBBBBBBBBBCCCCCCCCCCCCCCCCDDDDDDDDDDDDDDDDEEEEEEEEEEEEEEEEFFFFFFFFFFFFFFFF";
     let goal = goal.chars().map(String::from).collect::<Vec<_>>().join(";");
-    let toy = "{'l': [1, 2, 3, 0, 4, 5], 'r': [0, 1, 3, 4, 5, 2]}";
+    let toy = r#"{'l': [1, 2, 3, 0, 4, 5], "r'": [0, 1, 3, 4, 5, 2]}"#;
+    let toy = toy.replace('"', "\"\"");
     let info = format!("puzzle_type,allowed_moves\ncube_4/4/4,\"{}\"\nwreath_2/2,\"{toy}\"\n", moves_of_cube());
     fs::write(path("puzzle_info.csv"), info).expect("a file");
     let mut puzzles = "id,puzzle_type,solution_state,initial_state,num_wildcards\n".to_owned();
@@ -48,6 +49,8 @@ fn a_contest_of_santa_is_read_solved_and_submitted() {
     }
     puzzles += "7,wreath_2/2,A;A;B;B;C;C,B;C;C;A;B;A,2\n8,wreath_2/2,N0;N1;N2;N3;N4;N5,N1;N2;N3;N0;N4;N5,0\n";
     fs::write(path("puzzles.csv"), puzzles).expect("a file");
+    let refusal = refused(&["bench", "--puzzle", "cube4:oriented", &path("puzzles.csv")]);
+    assert!(refusal.contains("is that of a contest's own file: costar import makes"), "{refusal}");
     let out = path("out");
     let ran = run(&["import", &path("puzzles.csv"), "--out", &out]);
     assert_eq!(ran.code, 0, "{}", ran.err);
@@ -80,7 +83,7 @@ fn a_contest_of_santa_is_read_solved_and_submitted() {
     let words = ["improve", &known, "--instances", &table, "--puzzle", &wreath, "--out", &better];
     let ran = run(&[&words[..], &["--max-nodes", "1000"]].concat());
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert_eq!(fs::read_to_string(&better).expect("a file"), "id,moves\n7,r.l\n9,f0.f0\n10,d0\n");
+    assert_eq!(fs::read_to_string(&better).expect("a file"), "id,moves\n7,r'.l\n9,f0.f0\n10,d0\n");
     let submission = bench("cube4:oriented", "cube_4_4_4.csv");
     let lines: Vec<&str> = submission.lines().collect();
     assert_eq!((lines.len(), lines[0]), (3, "id,moves"));
@@ -175,6 +178,7 @@ fn files_that_are_none_of_a_contest_are_refused() {
         (r#"{"generators": {"a": [1, 0], "a": [0, 1]}}"#, "\"a\" is given twice"),
         (r#"{"actions": [[1, 0], [0, 1]], "names": ["a", "a"]}"#, "a name twice"),
         (r#"{"generators": {"a.b": [1, 0]}}"#, "has a dot"),
+        (r#"{"generators": {"a": [1, 0]}, "solved_state": [1, 0]}"#, "\"solved_state\" is unknown"),
         (r#"{"generators": [[1, 0]], "generator_names": ["a", "b"]}"#, "expected \"generators\""),
         (r#"{"generators": [[1, 0], [0, 1]], "generator_names": ["a", "a"]}"#, "\"generator_names\" has a name twice"),
     ] {
@@ -213,6 +217,10 @@ fn import_reads_every_form_of_states_and_replaces_no_file() {
     assert!(refusal.contains("test.csv is there already, with other content"), "{refusal}");
     assert_eq!(fs::read(&own).expect("a file"), before);
     assert!(!fs::exists(format!("{folder}/test.json")).expect("a folder"), "all is refused, or all is written");
+    let named = path("named.json");
+    fs::write(&named, r#"{"generators": {"X": [1, 0]}, "name": "own"}"#).expect("a file");
+    let ran = run(&["import", &named, "--out", &path("named")]);
+    assert!(ran.err.contains("the solved state of own is 0 1 2 …") && ran.out.contains("own.json"), "{}", ran.err);
     let words = ["import", &own, "--name", "toy", "--out", &folder];
     for _ in 0..2 {
         let ran = run(&words);
