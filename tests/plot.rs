@@ -318,13 +318,14 @@ fn what_cannot_be_drawn_is_refused_by_name() {
     has(&["metrics.jsonl", "--out", "a.jpg"], &["a.jpg", ".png, .svg or .gif"]);
     has(&["metrics.jsonl", "--out", "no/a.png"], &["there is no folder no"]);
     has(&["metrics.jsonl", "--instances", "metrics.jsonl"], &["--instances"]);
-    let unsolved = Record { length: None, cost: None, ..found[0].clone() };
+    let unsolved = Record { solved: false, length: None, cost: None, ..found[0].clone() };
     write(&folder, "unsolved.jsonl", &[unsolved]);
     plot(&folder, &["unsolved.jsonl"]);
     has(
         &["results.jsonl", "unsolved.jsonl", "--kind", "frontier"],
         &["unsolved has other instances than results", "expected the same in all files"],
     );
+    has(&["unsolved.jsonl", "--kind", "frontier"], &["no file has a solution of every instance"]);
     has(&["unsolved.jsonl", "--kind", "lengths"], &["no instance with a known optimal length is solved"]);
     has(&["unknown.jsonl", "--kind", "lengths"], &["no solution in it has a known optimal length", "--instances"]);
     let many = ["metrics.jsonl"; MAX_SERIES + 1];

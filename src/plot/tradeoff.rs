@@ -74,11 +74,11 @@ pub fn frontier(all: &[&Results]) -> Canvas {
 
 /// A panel of lengths, with a panel of shares above it or alone.
 fn draw(all: &[&Results], title: &str, has_shares: bool) -> Canvas {
-    let points = settings_points(all);
-    let solves_all = |point: &SettingsPoint| has_shares || point.solved.value == 1.0;
-    let left_out = match points.iter().filter(|point| !solves_all(point)).count() {
+    let mut points = settings_points(all);
+    points.retain(|point| has_shares || point.solved.value == 1.0);
+    let left_out = match all.len() - points.len() {
         0 => String::new(),
-        count => format!(" · left out: {count} of {} (not all solved)", points.len()),
+        count => format!(" · left out: {count} of {} (not all solved)", all.len()),
     };
     let subtitle = format!("{} · bars: 95 % confidence{left_out}", common(all));
     let mut canvas = Canvas::titled(title, &subtitle);
@@ -93,10 +93,7 @@ fn draw(all: &[&Results], title: &str, has_shares: bool) -> Canvas {
         |Estimate { value, low, high }| Estimate { value: 100.0 * value, low: 100.0 * low, high: 100.0 * high };
     let share = |point: &SettingsPoint| if know_optima { point.optimal } else { Some(point.solved) }.map(percent);
     // The interval of a few lengths may reach below 0, too.
-    let length = |point: &SettingsPoint| {
-        let length = point.length.filter(|_| solves_all(point))?;
-        Some(Estimate { low: length.low.max(0.0), ..length })
-    };
+    let length = |point: &SettingsPoint| point.length.map(|length| Estimate { low: length.low.max(0.0), ..length });
     let (top, bottom) = (134.0, 720.0);
     let panel =
         |top: f64, bottom: f64, y: Axis| Panel { left: 90.0, top, right: WIDTH - 50.0, bottom, x: x.clone(), y };
