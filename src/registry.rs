@@ -33,9 +33,9 @@ pub(crate) use entry::has_unit_costs;
 pub use entry::{Entry, PuzzleFacts};
 pub use reversible::{Reverse, perimeter_heuristic};
 
-/// The puzzles beside [`NAMES`].
+/// The puzzles beside [`NAMES`] and files.
 pub const OTHERS: &str = "another size (lightsout2 to lightsout15), another cube (cube4 to cube11, with :htm, :obtm or :oriented), other jugs \
-     (jugs:10,7,3), or the file of a puzzle (….json)";
+     (jugs:10,7,3)";
 
 /// Defines [`NAMES`] and [`FILES`]: the puzzles in code, then the files in `test-data/puzzles`.
 macro_rules! names {
@@ -229,7 +229,7 @@ fn visit_lights<V: Visitor>(name: &str, visitor: V) -> Result<V::Output> {
             let nearest = NAMES.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
             let meant = nearest.filter(|known| likeness(known) > 0.85);
             let meant = meant.map_or_else(String::new, |known| format!("{known}, or one of "));
-            Err(unknown(format!("{meant}{}, {OTHERS}", NAMES.join(", "))))
+            Err(unknown(format!("{meant}{}, {OTHERS}, or the file of a puzzle (….json)", NAMES.join(", "))))
         }
     }
 }

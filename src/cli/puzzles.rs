@@ -11,7 +11,7 @@ pub(super) fn run() -> Ending {
         let text = visit(name, None, DescribePuzzle).or_input()?;
         writeln!(io::stdout(), "{}", visible(&text))?;
     }
-    writeln!(io::stdout(), "or {OTHERS}")?;
+    writeln!(io::stdout(), "or {OTHERS}, or the file of a puzzle (….json)")?;
     Ok(SUCCESS)
 }
 

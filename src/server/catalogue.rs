@@ -5,7 +5,7 @@ use super::error::{ApiError, ApiResult};
 use crate::error::Result;
 use crate::neural::model::serves;
 use crate::puzzle::Puzzle;
-use crate::registry::{Entry, NAMES, Visitor, has_own_rules, takes_goal, visit};
+use crate::registry::{Entry, NAMES, OTHERS, Visitor, has_own_rules, takes_goal, visit};
 use crate::solver::plan::ModelFacts;
 use crate::solver::{SearchInfo, models};
 use serde::Serialize;
@@ -47,6 +47,12 @@ pub(super) fn list(config: &ServerConfig) -> Vec<Offer> {
     let kept = kept_beside_models(config).into_iter();
     let kept = kept.filter_map(|(name, file)| Some(Offer { puzzle: name, ..describe(&file).ok()? }));
     offers.chain(kept).map(|offer| with_models(offer, &config.models)).collect()
+}
+
+/// The offer for a puzzle that a request names, also one that is not in the list.
+pub(super) fn find(name: &str, config: &ServerConfig) -> ApiResult<Offer> {
+    let offer = describe(&find_puzzle(name, config)?)?;
+    Ok(with_models(Offer { puzzle: name.into(), ..offer }, &config.models))
 }
 
 /// The offer for one puzzle.
@@ -135,7 +141,7 @@ pub(super) fn find_puzzle(name: &str, config: &ServerConfig) -> ApiResult<String
         }
         if !name.ends_with(".json") {
             let own = NAMES.iter().copied().chain(given.iter().map(String::as_str));
-            let offered: Vec<&str> = own.chain(kept.iter().map(|(kept, _)| kept.as_str())).collect();
+            let offered: Vec<&str> = own.chain(kept.iter().map(|(kept, _)| kept.as_str())).chain([OTHERS]).collect();
             return Err(ApiError::of("puzzle", format!("unknown puzzle '{name}': expected {}", offered.join(", "))));
         }
         if !given.iter().any(|puzzle| puzzle == name) {

@@ -116,20 +116,36 @@ fn check_origin(headers: &HeaderMap, is_loopback: bool) -> ApiResult<()> {
     }
 }
 
-async fn list(State(queue): QueueState) -> RouteResult {
-    in_background(move || Ok(Json(catalogue::list(&queue.config)).into_response())).await
-}
+/// The fields of a query, of which each may be given once.
+type Pairs = Query<Vec<(String, String)>>;
 
-async fn scramble(State(queue): QueueState, Query(pairs): Query<Vec<(String, String)>>) -> RouteResult {
-    let mut query = BTreeMap::new();
+fn fields(Query(pairs): Pairs, known: &[&str]) -> ApiResult<BTreeMap<String, String>> {
+    let mut fields = BTreeMap::new();
     for (name, value) in pairs {
-        if query.insert(name.clone(), value).is_some() {
+        if !known.contains(&name.as_str()) {
+            return Err(ApiError::of(&name, format!("unknown field: expected {}", known.join(", "))));
+        }
+        if fields.insert(name.clone(), value).is_some() {
             return Err(ApiError::of(&name, "is given twice"));
         }
     }
-    if let Some(name) = query.keys().find(|name| !["puzzle", "depth", "seed"].contains(&name.as_str())) {
-        return Err(ApiError::of(name, "unknown field: expected puzzle, depth, seed"));
-    }
+    Ok(fields)
+}
+
+async fn list(State(queue): QueueState, pairs: Pairs) -> RouteResult {
+    let puzzle = fields(pairs, &["puzzle"])?.remove("puzzle");
+    in_background(move || {
+        let offers = match puzzle {
+            None => catalogue::list(&queue.config),
+            Some(name) => vec![catalogue::find(&name, &queue.config)?],
+        };
+        Ok(Json(offers).into_response())
+    })
+    .await
+}
+
+async fn scramble(State(queue): QueueState, pairs: Pairs) -> RouteResult {
+    let query = fields(pairs, &["puzzle", "depth", "seed"])?;
     let number = |name: &str| -> ApiResult<Option<u64>> {
         let refusal = |text| ApiError::of(name, format!("'{text}': expected a whole number"));
         query.get(name).map(|text| text.parse().map_err(|_| refusal(text))).transpose()

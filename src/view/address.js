@@ -24,7 +24,7 @@ function remember(isStep) {
 async function recall() {
   const fields = new URLSearchParams(location.hash.slice(1));
   const puzzle = fields.get("puzzle") ?? offers[0].puzzle;
-  const isOffered = offers.some((offer) => offer.puzzle === puzzle);
+  const isOffered = await isOfferedOrAdded(puzzle);
   leave();
   isKept = false;
   element("puzzle").value = isOffered ? puzzle : offers[0].puzzle;
@@ -33,6 +33,18 @@ async function recall() {
   recallSettings(fields);
   await (fields.has("instance") ? recallInstance(fields.get("instance")) : beginPuzzle(false));
   isKept = true;
+}
+
+// Whether the server offers a puzzle; one that is not in its list, such as another size, is added to the choice.
+async function isOfferedOrAdded(puzzle) {
+  if (offers.some((offer) => offer.puzzle === puzzle)) return true;
+  try {
+    offers.push(...(await ask(`puzzles?puzzle=${encodeURIComponent(puzzle)}`)));
+  } catch {
+    return false;
+  }
+  showOffers();
+  return true;
 }
 
 function beginOther(missing) {

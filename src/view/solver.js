@@ -255,6 +255,8 @@ function beginPuzzle(isStep) {
 // The name of a puzzle, with its file if two have the same name.
 const nameOf = ({ puzzle, name }) => (offers.filter((other) => other.name === name).length > 1 ? `${name} (${puzzle})` : name);
 
+const showOffers = () => fill("puzzle", offers.map((offer) => [offer.puzzle, nameOf(offer)]));
+
 function fill(id, entries) {
   const options = entries.map(([value, text]) => Object.assign(document.createElement("option"), { value, textContent: text }));
   element(id).replaceChildren(...options);
@@ -303,7 +305,7 @@ async function begin() {
     offers = list;
     element("seconds").placeholder = status.max_seconds;
     fill("level", LEVELS.map(([name], i) => [i, name]));
-    fill("puzzle", offers.map((offer) => [offer.puzzle, nameOf(offer)]));
+    showOffers();
     await recall();
   } catch (error) {
     judge("wrong", `✘ ${error.message}`);

@@ -236,6 +236,13 @@ fn a_link_to_a_puzzle_alone_begins_with_something_to_solve() {
         );
         assert_eq!(shown, json!([puzzle, "77", is_set_up, true]));
     }
+    // One that the list does not have.
+    visit(&browser, &server, "#puzzle=cube4:obtm&instance=3Rw");
+    browser.wait(READY);
+    assert_eq!(
+        browser.run("return [costar.state().puzzle, document.querySelector('#notice').textContent]"),
+        json!(["cube4:obtm", ""])
+    );
     visit(&browser, &server, "#puzzle=lightsout7");
     browser.wait(READY);
     let lights = || browser.run("return costar.state().state").as_str().expect("text").to_owned();

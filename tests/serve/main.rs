@@ -175,6 +175,10 @@ fn a_scramble_is_solved_and_its_playback_solves() {
     assert_eq!((&cube["puzzle"], &cube["models"][0]["policy"]), (&"cube3".into(), &true.into()), "{puzzles}");
     let own = json!([{ "model": "cube3", "policy": true }, { "model": "cube3-htm", "policy": true }]);
     assert_eq!(json!([cube["own_model"], puzzles[1]["own_model"]]), own, "{puzzles}");
+    let (_, other) = server.get("/puzzles?puzzle=cube8:obtm");
+    assert_eq!((&other[0]["puzzle"], other.as_array().map(Vec::len)), (&"cube8:obtm".into(), Some(1)), "{other}");
+    let (status, refusal) = server.get("/puzzles?puzzle=cube12");
+    assert!(status == 422 && refusal["error"].as_str().is_some_and(|why| why.contains("cube4 to cube11")), "{refusal}");
 }
 
 #[test]
