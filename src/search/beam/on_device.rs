@@ -8,7 +8,7 @@ use crate::puzzle::{Cost, Puzzle, replay};
 use crate::search::device::DeviceEngine;
 use crate::search::device::layers::{BeamWeights, DeviceLayers, Hit};
 use crate::search::limits::{Interrupt, unless_failed};
-use crate::search::{Control, Limit};
+use crate::search::{Control, Limit, Progress, Stats};
 
 const _: () = assert!(PATH_WEIGHT > 0.0, "scores on a device are multiples of it");
 
@@ -53,6 +53,11 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         if self.best.is_some() {
             return Ok(());
         }
+        let (stats, best) = (self.stats, self.nearest);
+        let reached = |evaluated| {
+            control.report(&Progress { stats: Stats { evaluated, ..stats }, best, least_f: None, proof: None });
+            control.reached(&|| bytes)
+        };
         let limit = unless_failed(layers.evaluate(&mut self.stats.evaluated, reached))?.err();
         self.agree(limit, control)?;
         let kept = layers.keep()?;

@@ -4,7 +4,7 @@ use super::{BestFirst, CHECK_EVERY};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Move, Puzzle, replay};
 use crate::search::device::DeviceEngine;
-use crate::search::device::nodes::DeviceNodes;
+use crate::search::device::nodes::{DeviceNodes, Taken};
 use crate::search::limits::{Interrupt, stop_at, unless_failed};
 use crate::search::{Control, End, Incumbent, Limit, Progress, SearchResult, Stats};
 
@@ -27,7 +27,7 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
         engine: &'a DeviceEngine,
     ) -> Result<Self, HeuristicError> {
         let nodes = engine.nodes(&puzzle.row(start), settings.lambda)?;
-        let stats = Stats { evaluated: 1, ..Stats::default() };
+        let stats = Stats { evaluated: 1, stored: 1, ..Stats::default() };
         Ok(DeviceRun { puzzle, settings, start, nodes, stats, best: None, next_report: 0 })
     }
 
@@ -67,32 +67,23 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
 
     /// Takes nodes and expands them; returns whether there were any.
     fn step(&mut self, control: &mut Control<'_>) -> Result<bool, Interrupt> {
-        let bytes = self.nodes.host_bytes();
-        stop_at(control.reached(&|| bytes).or(self.nodes.are_too_many().then_some(Limit::Memory)))?;
+        self.stop_at_limit(control)?;
         let moves = self.puzzle.move_count() as u64;
         let left = control.nodes_left(self.stats.generated) / moves.max(1);
         stop_at((left == 0).then_some(Limit::Nodes))?;
         let n = self.settings.n.max(1).min(usize::try_from(left).unwrap_or(usize::MAX));
         let Some(taken) = self.nodes.take(n)? else { return Ok(false) };
         self.stats.iterations += 1;
-        let rest = self.settings.perimeter.min_cost_outside().min(self.nodes.near_depth() + 1);
-        let too_costly = self.best.as_ref().map_or(Cost::MAX, |best| best.cost.saturating_sub(rest));
-        let children = self.nodes.expand(&taken, too_costly);
-        if matches!(children, Err(Interrupt::Limit(_))) {
-            self.nodes.put_back(&taken)?;
-        }
-        let children = children?;
-        self.stats.generated += children.generated;
-        self.stats.expanded += taken.count;
-        children.near.into_iter().for_each(|moves| self.take_solution(moves, control));
-        let is_last = self.best.is_some() && self.settings.max_stale_steps == Some(0);
-        if !is_last {
-            let stored = self.nodes.store(&children.new, &mut self.stats.evaluated, || control.reached(&|| bytes));
-            self.stats.stored = self.nodes.len() + self.stats.pruned;
-            if matches!(stored, Err(Interrupt::Limit(Limit::Memory))) {
-                self.nodes.put_back(&taken)?;
+        let mut done = 0;
+        while done < taken.count {
+            let part = taken.part(done, self.nodes.at_once());
+            if let Err(interrupt) = self.expand(&part, control) {
+                if matches!(interrupt, Interrupt::Limit(_)) {
+                    self.nodes.put_back(&taken.part(done, taken.count))?;
+                }
+                return Err(interrupt);
             }
-            stored?;
+            done += part.count;
         }
         if self.stats.expanded >= self.next_report {
             self.next_report = self.stats.expanded + CHECK_EVERY as u64;
@@ -100,6 +91,35 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
             control.report(&Progress { stats: self.stats, best: self.nodes.nearest, least_f, proof: None });
         }
         Ok(true)
+    }
+
+    fn stop_at_limit(&self, control: &Control<'_>) -> Result<(), Interrupt> {
+        let limit = control.reached(&|| self.nodes.host_bytes());
+        stop_at(limit.or(self.nodes.are_too_many().then_some(Limit::Memory)))
+    }
+
+    /// Expands some of the nodes of a step.
+    fn expand(&mut self, part: &Taken, control: &mut Control<'_>) -> Result<(), Interrupt> {
+        self.stop_at_limit(control)?;
+        let rest = self.settings.perimeter.min_cost_outside().min(self.nodes.near_depth() + 1);
+        let too_costly = self.best.as_ref().map_or(Cost::MAX, |best| best.cost.saturating_sub(rest));
+        let children = self.nodes.expand(part, too_costly)?;
+        self.stats.generated += children.generated;
+        self.stats.expanded += part.count;
+        children.near.into_iter().for_each(|moves| self.take_solution(moves, control));
+        if self.best.is_some() && self.settings.max_stale_steps == Some(0) {
+            self.stats.stored += children.new[0].size()[0] as u64;
+            return Ok(());
+        }
+        let (stats, best, bytes) = (self.stats, self.nodes.nearest, self.nodes.host_bytes());
+        let reached = |evaluated| {
+            let (stats, least_f) = (Stats { evaluated, ..stats }, Some(part.least_f));
+            control.report(&Progress { stats, best, least_f, proof: None });
+            control.reached(&|| bytes)
+        };
+        let stored = self.nodes.store(&children.new, &mut self.stats.evaluated, reached);
+        self.stats.stored = self.nodes.len() + self.stats.pruned;
+        stored
     }
 
     /// Takes a path to a state near the goals, if the host finds it there too, and the solution is the best so far.

@@ -364,14 +364,15 @@ impl DeviceLayers<'_> {
         (0..count).map(hit).collect()
     }
 
-    /// Makes and evaluates the chosen children. `reached` is asked before each chunk. All ranks must call it.
+    /// Makes and evaluates the chosen children. `reached` is asked before each chunk, with what is evaluated. All ranks must
+    /// call it.
     ///
     /// # Errors
     /// At a limit; if the device or the exchange fails.
     pub(in crate::search) fn evaluate(
         &mut self,
         evaluated: &mut u64,
-        mut reached: impl FnMut() -> Option<Limit>,
+        mut reached: impl FnMut(u64) -> Option<Limit>,
     ) -> Result<(), Interrupt> {
         self.timings.restart();
         self.fetched = match self.exchange.is_alone() {
@@ -385,7 +386,7 @@ impl DeviceLayers<'_> {
         (self.made, self.evaluated) = (None, Vec::new());
         let mut done = 0;
         while done < count {
-            stop_at(reached())?;
+            stop_at(reached(*evaluated))?;
             let length = self.chunk.0.min(count - done);
             let rows = caught(|| no_grad(|| self.chosen_rows(|column| column.narrow(0, done, length))));
             self.timings.end("make children");

@@ -124,7 +124,7 @@ impl DeviceEngine {
     /// Evaluates chunks of several sizes, and makes two small layers, so that no search loads the device's code.
     fn warm_up(&self, goal: &[u8]) -> Result<(), HeuristicError> {
         let n = self.parts().network.chunk();
-        let candidates = usize::from(self.has_policy());
+        let candidates = usize::from(self.parts().network.has_policy());
         on_device(|| {
             let network = &self.parts().network;
             let sizes = if network.device().is_cuda() { vec![n, 3 * n / 4, n / 2, n / 4, n / 8] } else { Vec::new() };
@@ -137,15 +137,10 @@ impl DeviceEngine {
         layers.timings.stop();
         for _ in 0..2 {
             layers.choose(&mut Vec::new(), u64::MAX, &|| false)?;
-            let _ = unless_failed(layers.evaluate(&mut 0, || None))?;
+            let _ = unless_failed(layers.evaluate(&mut 0, |_| None))?;
             layers.keep()?;
         }
         Ok(())
-    }
-
-    /// Whether the network has move probabilities.
-    pub fn has_policy(&self) -> bool {
-        self.parts().network.has_policy()
     }
 
     fn parts(&self) -> MutexGuard<'_, EngineParts> {

@@ -16,10 +16,14 @@ const MIN_CAPACITY: i64 = 1 << 14;
 /// Slots of the table of stored states, for each node of the capacity.
 const SLOTS_PER_NODE: i64 = 4;
 
-/// Children near the goals that are checked per step, the cheapest solutions first.
+/// Children that are made at a time: while they are, no limit is checked, and each takes 150 bytes.
+const CHILDREN_AT_ONCE_ON_CPU: i64 = 1 << 16;
+const CHILDREN_AT_ONCE_ON_CUDA: i64 = 1 << 20;
+
+/// Children near the goals that are checked of those made at a time, the cheapest solutions first.
 const MAX_HITS: i64 = 16;
 
-/// The children of a step.
+/// The children of some nodes.
 pub(in crate::search) struct StepChildren {
     pub(in crate::search) generated: u64,
     /// The moves from the start to those near the goals, the cheapest solutions first.
@@ -34,6 +38,14 @@ pub(in crate::search) struct Taken {
     pub(in crate::search) count: u64,
     /// The least priority.
     pub(in crate::search) least_f: f32,
+}
+
+impl Taken {
+    /// The nodes from the one with an index on, at most `count`.
+    pub(in crate::search) fn part(&self, first: u64, count: u64) -> Taken {
+        let count = count.min(self.count - first);
+        Taken { nodes: self.nodes.narrow(0, first as i64, count as i64), count, ..*self }
+    }
 }
 
 /// All nodes of a search: columns of one number each, in the order in which they were stored, and a table of their hashes.
@@ -121,15 +133,22 @@ impl DeviceNodes<'_> {
         if self.rows.device().is_cuda() { 0 } else { self.bytes() }
     }
 
-    /// Whether they take half of a GPU's memory: while the columns grow, the old ones are kept beside the new.
+    /// Nodes that are expanded at a time.
+    pub(in crate::search) fn at_once(&self) -> u64 {
+        let is_cuda = self.rows.device().is_cuda();
+        let children = if is_cuda { CHILDREN_AT_ONCE_ON_CUDA } else { CHILDREN_AT_ONCE_ON_CPU };
+        (children / self.parts.moves.count.max(1)).max(1) as u64
+    }
+
+    /// Whether they take half of a GPU's memory: the network and the children of a step need space, too.
     pub(in crate::search) fn are_too_many(&self) -> bool {
         self.rows.device().is_cuda() && self.parts.memory.is_some_and(|memory| self.bytes() > memory / 2)
     }
 
-    /// Memory on the device, in bytes, with the unused capacity of the columns.
+    /// Memory on the device, in bytes, also while the capacity doubles: one column after the other is copied, the rows first.
     fn bytes(&self) -> u64 {
-        let columns = self.rows.size()[1] + 4 * 8 + 2 * 4;
-        (2 * self.count * (columns + 8 * SLOTS_PER_NODE)) as u64
+        let cells = self.rows.size()[1];
+        (self.count * (2 * (cells + 4 * 8 + 2 * 4 + 8 * SLOTS_PER_NODE) + cells)) as u64
     }
 
     /// States within this many moves of the goals are known.
@@ -200,7 +219,7 @@ impl DeviceNodes<'_> {
                     parents.into_iter().zip(actions).map(path).collect()
                 }
             };
-            let (known, is_known) = self.find(&hashes);
+            let [known, is_known] = [known, is_known].map(|all| all.index_select(0, &children));
             let is_stored = is_near.logical_not().logical_and(&costs.less(i64::from(too_costly)));
             let again = is_known.logical_and(&is_stored).nonzero().flatten(0, 1);
             let nodes = known.index_select(0, &again);
@@ -216,7 +235,7 @@ impl DeviceNodes<'_> {
         })
     }
 
-    /// Makes and evaluates new nodes in chunks, and stores them. `reached` is asked before each chunk.
+    /// Makes and evaluates new nodes in chunks, and stores them. `reached` is asked before each chunk, with what is evaluated.
     ///
     /// # Errors
     /// At a limit, with the rest not stored; if the device fails, or an estimate is not finite.
@@ -224,11 +243,11 @@ impl DeviceNodes<'_> {
         &mut self,
         new: &New,
         evaluated: &mut u64,
-        mut reached: impl FnMut() -> Option<Limit>,
+        mut reached: impl FnMut(u64) -> Option<Limit>,
     ) -> Result<(), Interrupt> {
         let (count, mut first) = (new[0].size()[0], 0);
         while first < count {
-            stop_at(reached())?;
+            stop_at(reached(*evaluated))?;
             let length = self.chunk.0.min(count - first);
             let chunk = new.each_ref().map(|all| all.narrow(0, first, length));
             let [_, _, parents, actions] = &chunk;
@@ -246,7 +265,7 @@ impl DeviceNodes<'_> {
                         Ok(nearest) => self.note_nearest(nearest)?,
                         Err(interrupt) => {
                             // Without what was entered of the chunk.
-                            on_device(|| self.enter_all(self.empty_table(self.hashes.size()[0])))?;
+                            on_device(|| self.enter_all(self.capacity()))?;
                             return Err(interrupt);
                         }
                     }
@@ -270,9 +289,8 @@ impl DeviceNodes<'_> {
     fn append(&mut self, new: &New, rows: &Tensor, estimates: &Tensor) -> [f32; 3] {
         let [hashes, costs, parents, actions] = new;
         let more = rows.size()[0];
-        let capacity = self.hashes.size()[0];
-        if self.count + more > capacity {
-            self.reserve((self.count + more).max(2 * capacity).max(MIN_CAPACITY));
+        if self.count + more > self.capacity() {
+            self.reserve((self.count + more).max(MIN_CAPACITY) as u64);
         }
         let first = self.count;
         let priorities = costs * self.lambda + estimates;
@@ -289,29 +307,30 @@ impl DeviceNodes<'_> {
         [numbers[0], numbers[1], numbers[2]]
     }
 
-    /// Gives the columns more capacity, in nodes, and rebuilds the table.
-    fn reserve(&mut self, capacity: i64) {
-        let count = self.count;
-        let wider = self.columns().map(|column| {
+    /// The nodes that all columns have space for: those of the last one, which grows last.
+    fn capacity(&self) -> i64 {
+        self.actions.size()[0]
+    }
+
+    /// Gives the columns capacity for at least as many nodes, a power of two, and rebuilds the table.
+    fn reserve(&mut self, nodes: u64) {
+        let (count, capacity) = (self.count, nodes.next_power_of_two() as i64);
+        for column in self.columns() {
             let mut size = column.size();
             size[0] = capacity;
             let wider = Tensor::zeros(&size, (column.kind(), column.device()));
             wider.narrow(0, 0, count).copy_(&column.narrow(0, 0, count));
-            wider
-        });
-        let table = self.empty_table(capacity);
-        self.columns().into_iter().zip(wider).for_each(|(column, wider)| *column = wider);
-        self.enter_all(table);
+            *column = wider;
+        }
+        self.enter_all(capacity);
     }
 
-    fn empty_table(&self, capacity: i64) -> Tensor {
+    /// Enters all nodes into a new table for a capacity. The old one is freed before.
+    fn enter_all(&mut self, capacity: i64) {
         let slots = (SLOTS_PER_NODE * capacity).max(2) as u64;
-        Tensor::full([slots.next_power_of_two() as i64], -1, (Kind::Int64, self.hashes.device()))
-    }
-
-    /// Enters all nodes into a new table.
-    fn enter_all(&mut self, table: Tensor) {
-        self.table = table;
+        let options = (Kind::Int64, self.hashes.device());
+        self.table = Tensor::empty([0], options);
+        self.table = Tensor::full([slots.next_power_of_two() as i64], -1, options);
         let hashes = self.stored(&self.hashes);
         self.enter(&hashes, &Tensor::arange(self.count, (Kind::Int64, hashes.device())));
     }
@@ -401,6 +420,9 @@ impl DeviceNodes<'_> {
             let before = self.count;
             let priorities = self.stored(&self.priorities);
             let open = count_of(&priorities.isfinite());
+            if open < 2 {
+                return 0;
+            }
             let (_, mut nodes) = priorities.topk(open / 2, 0, false, false);
             let mut stays = Tensor::zeros([self.count], (Kind::Bool, self.table.device()));
             while nodes.size()[0] > 0 {
@@ -418,7 +440,7 @@ impl DeviceNodes<'_> {
             self.count = kept.size()[0];
             let parents = numbers.index_select(0, &self.parents.clamp_min(0));
             self.parents = parents.where_self(&self.parents.ge(0), &self.parents);
-            self.enter_all(self.empty_table(self.count));
+            self.enter_all(self.count);
             (before - self.count) as u64
         })
     }
