@@ -48,8 +48,10 @@ pub(super) fn join(stop: &Arc<AtomicBool>) -> Result<Option<Arc<Group>>, Failure
     let mut signature = vec![version];
     for word in env::args().skip(1) {
         match signature.last_mut() {
-            // A difference names the flag beside its value.
-            Some(line) if line.starts_with("--") && !line.contains(' ') && !word.starts_with('-') => {
+            // A difference names the flag beside its value, which has no space, as an instance has.
+            Some(line)
+                if line.starts_with("--") && !line.contains(' ') && !word.starts_with('-') && !word.contains(' ') =>
+            {
                 *line += &format!(" {word}");
             }
             _ => signature.push(word),

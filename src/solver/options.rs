@@ -165,7 +165,7 @@ impl SearchOptions {
             }
         }
         for (field, value) in [("lambda", self.lambda), ("policy_weight", self.policy_weight)] {
-            if let Some(value) = value.filter(|value| !(value.is_finite() && *value >= 0.0)) {
+            if let Some(value) = value.filter(|value| !(0.0..=MAX_WEIGHT).contains(value)) {
                 return Err(refuse_value(field, &value.into()));
             }
         }
@@ -188,13 +188,16 @@ impl SearchOptions {
     }
 }
 
+/// The greatest weight: products with greater ones leave the range of f32, whose end means that a child is excluded.
+const MAX_WEIGHT: f64 = 1e6;
+
 /// The refusal of a field that no search has, or of a value that it does not take.
 fn refuse_value(field: &str, value: &Value) -> SettingError {
     let expected = match field {
         "search" => "the name of a search",
         "n" | "symmetries" | "hash_slots" => "a whole number of at least 1",
         "candidates" | "max_stale_steps" | "seed" | "perimeter" | "proof_budget" => "a whole number of at least 0",
-        "lambda" | "policy_weight" => "a number of at least 0",
+        "lambda" | "policy_weight" => "a number from 0 to 1000000",
         "deferred" | "anytime" | "prove" => "true or false",
         "engine" => "auto, host or device",
         _ => return SettingError::new(field, "no search has such a setting; leave it out"),
@@ -322,7 +325,8 @@ mod tests {
             ("astar", r#"{"lambda": 0.5}"#, "lambda", "best-first"),
             ("auto", r#"{"speed": 9}"#, "speed", "no search"),
             ("auto", r#"{"n": 0}"#, "n", "at least 1"),
-            ("beam", r#"{"policy_weight": -1}"#, "policy_weight", "at least 0"),
+            ("beam", r#"{"policy_weight": -1}"#, "policy_weight", "from 0 to 1000000"),
+            ("beam", r#"{"policy_weight": 1e38}"#, "policy_weight", "from 0 to 1000000"),
             ("bwas", r#"{"anytime": 1}"#, "anytime", "true or false"),
         ] {
             let mut fields = given(settings);
