@@ -12,6 +12,7 @@
 //! | file | content |
 //! | --- | --- |
 //! | `description` | reads the file |
+//! | `notation` | moves, scrambles and states as texts |
 //! | `geometry` | reads its shape: faces and polygons |
 //! | `symmetry` | finds the symmetries |
 //! | `state_count` | counts the states |
@@ -21,12 +22,9 @@
 //! | `classes` | images and classes of states under the symmetries |
 
 use super::cube_n::CubeN;
-use super::cube3::facelets;
-use super::notation::{bail_parse, ensure_parse, members, unquoted};
 use super::rules::is_odd;
 use super::{
-    Block, Encode, Encoding, Geometry, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
-    StateBytes, SymmetricImage, SymmetricImages, Symmetries, plain,
+    Encode, Encoding, Move, MoveTable, Reversible, Rules, StateBytes, SymmetricImage, SymmetricImages, Symmetries,
 };
 use crate::random::generator;
 use classes::StateSymmetries;
@@ -44,6 +42,7 @@ mod free_symbols;
 mod geometry;
 mod goal_positions;
 mod group;
+mod notation;
 mod state_count;
 mod symmetry;
 
@@ -160,114 +159,6 @@ impl<const N: usize> Permutation<N> {
     pub fn is_reversible(&self) -> bool {
         self.description.is_reversible()
     }
-
-    /// Reads the normal form of a move's name; in another case, if no two moves differ in case alone.
-    fn read_move(&self, word: &str) -> Result<Move, ParseError> {
-        let names = || self.description.moves.iter().map(|(name, _)| name.as_str());
-        let in_any_case = || {
-            let mut same = names().enumerate().filter(|(_, name)| name.to_lowercase() == word.to_lowercase());
-            same.next().filter(|_| same.next().is_none()).map(|(action, _)| action)
-        };
-        let in_contest = || names().position(|name| self.description.contest_name(name) == word);
-        let found = names().position(|name| name == word).or_else(in_any_case).or_else(in_contest);
-        let Some(action) = found else {
-            let (count, names) = (self.description.positions(), names().collect::<Vec<_>>().join(" "));
-            bail_parse!("'{word}' is neither a move nor the {count} symbols of a state: expected {names}");
-        };
-        Ok(action as Move)
-    }
-
-    /// Names the first word of a scramble that names a move as contests do, since people may mean another turn by it.
-    fn renamed(&self, text: &str) -> Option<String> {
-        let own = |word: &str| Some(&self.names[usize::from(self.read_move(word).ok()?)]);
-        let text = description::normal_name(text);
-        let words = text.split_whitespace().map(|word| word.trim_end_matches(['\'', '2']));
-        let (word, own) =
-            words.filter_map(|word| Some((word, own(word)?))).find(|(a, b)| !a.eq_ignore_ascii_case(b))?;
-        Some(format!("moves with the names of contests: {word} is {own}"))
-    }
-
-    /// Reads a move, also followed by `'` for its inverse or `2` for twice, if no move has that name itself.
-    fn read_word(&self, word: &str) -> Result<Vec<Move>, ParseError> {
-        let refusal = match self.read_move(word) {
-            Ok(action) => return Ok(vec![action]),
-            Err(refusal) => refusal,
-        };
-        let inverse = |action: &Move| self.description.inverses[usize::from(*action)];
-        let (bare, is_inverse) = word.strip_suffix('\'').map_or((word, false), |bare| (bare, true));
-        let twice = || self.read_move(bare.strip_suffix('2')?).ok().map(|action| vec![action; 2]);
-        let moves = self.read_move(bare).ok().map(|action| vec![action]).or_else(twice).ok_or(refusal.clone())?;
-        if !is_inverse {
-            return Ok(moves);
-        }
-        moves.iter().rev().map(inverse).collect::<Option<_>>().ok_or(refusal)
-    }
-
-    fn symbol(&self, index: u8) -> &str {
-        &self.description.symbols[usize::from(index)]
-    }
-
-    /// Whether every symbol is one letter: states are then written without spaces.
-    fn has_letters(&self) -> bool {
-        self.description.symbols.iter().all(|symbol| symbol.chars().count() == 1)
-    }
-
-    /// Reads the symbols of a state, of any counts: without separators, with spaces, or as a list. `None` if the text is a
-    /// scramble, or those of a whole cube: they are read as facelets.
-    fn read_symbols(&self, text: &str) -> Option<[u8; N]> {
-        if self.description.cube.as_ref().is_some_and(|cube| !cube.is_stage()) {
-            return None;
-        }
-        let letters = text.split("").filter(|letter| !letter.trim().is_empty());
-        let words = text.split_whitespace();
-        let listed = members(text).map(unquoted);
-        // A separator may be a symbol of the puzzle.
-        let joined = self.has_letters().then(|| self.state_of(letters)).flatten();
-        joined.or_else(|| self.state_of(words)).or_else(|| self.state_of(listed))
-    }
-
-    /// The state with these symbols, if there are as many as positions.
-    fn state_of<'a>(&self, symbols: impl Iterator<Item = &'a str>) -> Option<[u8; N]> {
-        let index = |word: &str| self.description.symbols.iter().position(|symbol| symbol == word).map(|i| i as u8);
-        let read: Vec<u8> = symbols.map(index).collect::<Option<_>>()?;
-        (read.len() == self.description.positions()).then(|| filled(&read))
-    }
-
-    /// Names the first word that is neither a symbol nor a move, of as many words as a state has; or the number of symbols
-    /// that are too many or too few.
-    fn wrong_symbol(&self, text: &str) -> Option<ParseError> {
-        let (words, symbols) = (text.split_whitespace(), &self.description.symbols);
-        let (count, positions) = (members(text).count(), self.description.positions());
-        let mut known = members(text).map(unquoted).filter(|word| symbols.iter().any(|symbol| symbol == word));
-        if count > 1 && count != positions && known.by_ref().count() == count {
-            return Some(ParseError(format!("a state with {count} symbols: expected {positions}")));
-        }
-        let is_wrong = |word: &&str| !symbols.iter().any(|symbol| symbol == word) && self.read_word(word).is_err();
-        let wrong = words.clone().find(is_wrong).filter(|_| words.count() == positions)?;
-        Some(ParseError(format!("'{wrong}' is not a symbol of a state: expected {}", symbols.join(" "))))
-    }
-
-    /// A state that was read from its symbols, with free names in order.
-    ///
-    /// # Errors
-    /// If no moves lead from it to the goal.
-    fn checked(&self, state: [u8; N]) -> Result<[u8; N], ParseError> {
-        let sorted = |mut symbols: [u8; N]| {
-            symbols.sort_unstable();
-            symbols
-        };
-        let has_symbols = sorted(state) == sorted(self.goal);
-        ensure_parse!(has_symbols, "this state does not have the symbols of the goal, each as often");
-        let positions = self.description.positions();
-        if PermutationGroup::is_small(&self.description)
-            && !self.group().reaches(&self.goal[..positions], &state[..positions])
-        {
-            bail_parse!(
-                "no moves lead from this state to the goal: two pieces may be swapped, or one turned in its place"
-            );
-        }
-        Ok(self.named(state))
-    }
 }
 
 impl<const N: usize> Rules for Permutation<N> {
@@ -347,117 +238,6 @@ impl<const N: usize> Rules for Permutation<N> {
 
     fn state_bytes(&self) -> Option<StateBytes<Self::State>> {
         Some(StateBytes::plain())
-    }
-}
-
-impl<const N: usize> Notation for Permutation<N> {
-    fn notation(&self) -> &'static str {
-        match &self.description.cube {
-            None => "a scramble of the moves in the puzzle's file, with spaces between, or the symbols of a state",
-            Some(cube) if cube.is_stage() => "a scramble from solved in turns, the facelets, or the symbols of a state",
-            Some(_) => {
-                "a scramble from solved in turns (R, Rw or r, 3Rw, 2R, M, x, with ' and 2, or f0 -r1.d2), or the facelets in the \
-                        order U R F D L B"
-            }
-        }
-    }
-
-    fn move_name(&self, action: Move) -> String {
-        self.names[usize::from(action)].clone()
-    }
-
-    fn contest_name(&self, action: Move) -> Option<String> {
-        match &self.description.cube {
-            Some(cube) => cube.contest_name(action),
-            None => Some(self.description.contest_name(&self.names[usize::from(action)])),
-        }
-    }
-
-    fn read_moves(&self, text: &str) -> Result<Vec<Move>, ParseError> {
-        if let Some(cube) = &self.description.cube {
-            return cube.read_moves(text);
-        }
-        let words: Vec<_> = description::normal_name(text)
-            .split_whitespace()
-            .map(|word| self.read_word(word))
-            .collect::<Result<_, _>>()?;
-        Ok(words.concat())
-    }
-
-    fn read(&self, text: &str) -> Result<[u8; N], ParseError> {
-        match (self.read_symbols(text), &self.description.cube) {
-            (Some(state), _) => self.checked(state),
-            (None, Some(cube)) => Ok(self.of_colours(cube, &cube.held(&cube.hand(text)?.0).0)),
-            (None, None) => {
-                let moves = self.read_moves(text).map_err(|refusal| self.wrong_symbol(text).unwrap_or(refusal))?;
-                Ok(Scramble::play(self, self.goal, &moves).end())
-            }
-        }
-    }
-
-    fn format(&self, state: &[u8; N]) -> String {
-        let symbols: Vec<&str> = state[..self.description.positions()].iter().map(|&i| self.symbol(i)).collect();
-        symbols.join(if self.has_letters() { "" } else { " " })
-    }
-
-    fn read_as(&self, text: &str) -> Option<String> {
-        let text = plain(text);
-        match &self.description.cube {
-            Some(cube) => cube.read_as(&text),
-            None if self.read_symbols(&text).is_some() => None,
-            None => self.renamed(&text),
-        }
-    }
-
-    fn block(&self, lines: &[&str]) -> Block {
-        self.description.cube.as_ref().map_or(Block::Neither, |cube| facelets::block(lines, cube.size()))
-    }
-
-    fn normalized(&self, state: &[u8; N]) -> [u8; N] {
-        let positions = self.description.positions();
-        self.description.cube.as_ref().map_or(*state, |cube| filled(&cube.held(&state[..positions]).0))
-    }
-
-    fn read_in_hand(&self, text: &str) -> Result<[u8; N], ParseError> {
-        match &self.description.cube {
-            Some(cube) if !cube.is_stage() => Ok(self.of_colours(cube, &cube.hand(text)?.0)),
-            _ => self.read(text),
-        }
-    }
-
-    fn in_hand(&self, instance: &str, moves: &[Move]) -> Vec<Move> {
-        let hand = self.description.cube.as_ref().and_then(|cube| Some((cube, cube.hand(&plain(instance)).ok()?.0)));
-        hand.map_or_else(|| moves.to_vec(), |(cube, hand)| cube.in_hand(&hand, moves))
-    }
-
-    fn parse_solution(&self, instance: &str, solution: &str) -> Result<Vec<Move>, ParseError> {
-        match &self.description.cube {
-            Some(cube) if !cube.is_stage() => cube.parse_solution(&cube.hand(&plain(instance))?.0, &plain(solution)),
-            _ => self.parse_moves(solution),
-        }
-    }
-
-    fn read_scramble(&self, text: &str) -> Option<Scramble<[u8; N]>> {
-        if self.read_symbols(text).is_some() {
-            return None;
-        }
-        let (start, moves) = match &self.description.cube {
-            Some(cube) => cube.scramble(text).map(|(start, moves)| (self.of_colours(cube, &start), moves))?,
-            None => (self.goal, self.read_moves(text).ok()?),
-        };
-        Some(Scramble::play(self, start, &moves))
-    }
-
-    fn picture(&self, state: &[u8; N]) -> Picture {
-        if let Some(cube) = self.description.cube.as_ref().filter(|cube| !cube.is_stage()) {
-            return Picture::Cube { size: cube.size(), facelets: self.format(state) };
-        }
-        let symbols = state[..self.description.positions()].iter().map(|&index| self.symbol(index).to_owned());
-        Picture::Row { symbols: symbols.collect() }
-    }
-
-    fn geometry(&self) -> Option<&Geometry> {
-        self.description.geometry.as_ref()
     }
 }
 

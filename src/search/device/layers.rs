@@ -364,8 +364,7 @@ impl DeviceLayers<'_> {
         (0..count).map(hit).collect()
     }
 
-    /// Makes and evaluates the chosen children. `reached` is asked before each chunk, with what is evaluated. All ranks must
-    /// call it.
+    /// Makes and evaluates the chosen children; all ranks must. `reached` is asked before each chunk, with what is evaluated.
     ///
     /// # Errors
     /// At a limit; if the device or the exchange fails.
