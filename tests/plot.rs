@@ -217,7 +217,7 @@ fn odd_data_is_drawn_without_a_panic() {
         lengths(&all),
         effort(&all),
         settings(&all),
-        frontier(&all),
+        frontier(&all).expect("all are solved"),
         training(&[lone]),
     ] {
         for format in [Format::Png, Format::Svg, Format::Gif] {

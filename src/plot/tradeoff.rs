@@ -63,19 +63,19 @@ fn mean_optimum(all: &[&Results]) -> Option<f64> {
 /// The picture: the share of optimal solutions against the mean time (if no optimum is known, the share of solved
 /// instances), and below it the mean length.
 pub fn settings(all: &[&Results]) -> Canvas {
-    draw(all, "Quality of solutions against time", true)
+    draw(all, &settings_points(all), "Quality of solutions against time", true)
 }
 
 /// The picture: the mean length of solutions against the mean time, for settings that solved every instance: the easy
-/// instances that others solved have shorter solutions.
-pub fn frontier(all: &[&Results]) -> Canvas {
-    draw(all, "Length of solutions against time", false)
+/// instances that others solved have shorter solutions. `None` if no setting solved all.
+pub fn frontier(all: &[&Results]) -> Option<Canvas> {
+    let mut points = settings_points(all);
+    points.retain(|point| point.solved.value == 1.0);
+    (!points.is_empty()).then(|| draw(all, &points, "Length of solutions against time", false))
 }
 
 /// A panel of lengths, with a panel of shares above it or alone.
-fn draw(all: &[&Results], title: &str, has_shares: bool) -> Canvas {
-    let mut points = settings_points(all);
-    points.retain(|point| has_shares || point.solved.value == 1.0);
+fn draw(all: &[&Results], points: &[SettingsPoint], title: &str, has_shares: bool) -> Canvas {
     let left_out = match all.len() - points.len() {
         0 => String::new(),
         count => format!(" · left out: {count} of {} (not all solved)", all.len()),
@@ -104,7 +104,7 @@ fn draw(all: &[&Results], title: &str, has_shares: bool) -> Canvas {
         let upper = panel(top, 394.0, Axis::linear(points.iter().filter_map(share).flat_map(ends).chain([0.0]), 5));
         upper.draw_y(&mut canvas, if know_optima { "optimal solutions (%)" } else { "solved instances (%)" });
         upper.draw_x(&mut canvas, None);
-        draw_points(&mut canvas, &upper, &points, &share);
+        draw_points(&mut canvas, &upper, points, &share);
     }
     lower.draw_y(&mut canvas, "mean length of solutions (moves)");
     lower.draw_x(&mut canvas, Some("mean time per instance (seconds)"));
@@ -113,7 +113,7 @@ fn draw(all: &[&Results], title: &str, has_shares: bool) -> Canvas {
         canvas.dashed(left, right, 2.0, SOFT);
         canvas.text((right.0, right.1 - 16.0), &format!("optimal: {optimum:.2}"), TEXT, Anchor::Right, SOFT);
     }
-    draw_points(&mut canvas, &lower, &points, &length);
+    draw_points(&mut canvas, &lower, points, &length);
     canvas
 }
 

@@ -184,12 +184,8 @@ fn draw(args: &Args, kind: PlotKind, inputs: PlotInputs, format: Format) -> Resu
                 PlotKind::Settings => return Ok(vec![plot::settings(&all)]),
                 PlotKind::Frontier => {
                     check_same_instances(&all)?;
-                    let is_whole = |results: &&plot::Results| results.solved() == results.records.len();
-                    ensure!(
-                        all.iter().any(is_whole),
-                        "no file has a solution of every instance: expected one at least"
-                    );
-                    return Ok(vec![plot::frontier(&all)]);
+                    let refusal = "no file has a solution of every instance: expected one at least";
+                    return Ok(vec![plot::frontier(&all).context(refusal)?]);
                 }
                 _ => {}
             }
