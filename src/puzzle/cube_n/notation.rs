@@ -160,17 +160,17 @@ impl CubeN {
             }
             Ok(())
         };
-        match self.contest_facelets(text) {
-            Some(colours) if self.is_still() => {
-                Some(check(&colours).map(|()| (colours, None)).map_err(facelets::impossible))
-            }
-            Some(colours) if check(&colours).is_ok() => {
-                let read = facelets::read_colours(text, self.size, false, check)?;
-                let hint = format!(". If it is a state of a contest, cube{}:oriented reads it", self.size);
-                Some(read.map_err(|ParseError(refusal)| ParseError(refusal + &hint)))
-            }
-            _ => facelets::read_colours(text, self.size, self.is_still(), check),
+        let contest = self.contest_facelets(text);
+        if let Some(colours) = contest.clone().filter(|_| self.is_still()) {
+            return Some(check(&colours).map(|()| (colours, None)).map_err(facelets::impossible));
         }
+        let read = facelets::read_colours(text, self.size, self.is_still(), check)?;
+        Some(read.map_err(|ParseError(refusal)| match contest.filter(|colours| check(colours).is_ok()) {
+            Some(_) => {
+                ParseError(format!("{refusal}. If it is a state of a contest, cube{}:oriented reads it", self.size))
+            }
+            None => ParseError(refusal),
+        }))
     }
 
     /// The same cube held so that the corner DBL is home, and for each face of it the face of the hand.
