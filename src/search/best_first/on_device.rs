@@ -1,6 +1,6 @@
 //! Batch-weighted A* whose nodes lie on a device. A step is that of the host; of equal priorities, the device takes any.
 
-use super::{BestFirst, CHECK_EVERY};
+use super::BestFirst;
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Move, Puzzle, replay};
 use crate::search::device::DeviceEngine;
@@ -16,7 +16,6 @@ pub(super) struct DeviceRun<'a, P: Puzzle> {
     nodes: DeviceNodes<'a>,
     stats: Stats,
     best: Option<Incumbent>,
-    next_report: u64,
 }
 
 impl<'a, P: Puzzle> DeviceRun<'a, P> {
@@ -28,7 +27,7 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
     ) -> Result<Self, HeuristicError> {
         let nodes = engine.nodes(&puzzle.row(start), settings.lambda)?;
         let stats = Stats { evaluated: 1, stored: 1, ..Stats::default() };
-        Ok(DeviceRun { puzzle, settings, start, nodes, stats, best: None, next_report: 0 })
+        Ok(DeviceRun { puzzle, settings, start, nodes, stats, best: None })
     }
 
     /// Searches from a start outside the perimeter.
@@ -84,11 +83,6 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
                 return Err(interrupt);
             }
             done += part.count;
-        }
-        if self.stats.expanded >= self.next_report {
-            self.next_report = self.stats.expanded + CHECK_EVERY as u64;
-            let least_f = Some(taken.least_f);
-            control.report(&Progress { stats: self.stats, best: self.nodes.nearest, least_f, proof: None });
         }
         Ok(true)
     }
