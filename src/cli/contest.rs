@@ -92,8 +92,11 @@ pub(super) fn instances(text: &str) -> Result<Option<(Vec<TableInstance>, &'stat
 /// As [`instances`], and for a contest's own file, which may be of several puzzles.
 pub(super) fn imported_instances(text: &str) -> Result<Option<(Vec<TableInstance>, &'static Contest)>> {
     let table = instances(text)?;
-    let columns = table.iter().flat_map(|(instances, _)| instances).flat_map(|instance| instance.others.keys());
-    if let Some(column) = columns.into_iter().find(|name| ["puzzle_type", "solution_state"].contains(&name.as_str())) {
+    let first = table.as_ref().and_then(|(instances, _)| instances.first());
+    let column = |first: &TableInstance| {
+        ["puzzle_type", "solution_state"].into_iter().find(|column| first.others.contains_key(*column))
+    };
+    if let Some(column) = first.and_then(column) {
         bail!(
             "the column {column} is that of a contest's own file: costar import makes a table for each of its puzzles"
         );
