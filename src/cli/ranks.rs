@@ -13,6 +13,8 @@ use crate::neural::device::use_local_device;
 use crate::report::Record;
 use crate::search::exchange::{self, DeviceBytes, Exchange};
 use crate::waiting::Waiting;
+use clap::parser::ValueSource;
+use clap::{Arg, Command};
 use std::env;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,18 +47,7 @@ pub(super) fn join(stop: &Arc<AtomicBool>) -> Result<Option<Arc<Group>>, Failure
         }
     };
     let version = format!("costar {}, exchange {}", env!("CARGO_PKG_VERSION"), exchange::VERSION);
-    let mut signature = vec![version];
-    for word in env::args().skip(1) {
-        match signature.last_mut() {
-            // A difference names the flag beside its value, which has no space, as an instance has.
-            Some(line)
-                if line.starts_with("--") && !line.contains(' ') && !word.starts_with('-') && !word.contains(' ') =>
-            {
-                *line += &format!(" {word}");
-            }
-            _ => signature.push(word),
-        }
-    }
+    let signature: Vec<String> = [version].into_iter().chain(given()).collect();
     let group = loop {
         let group = match Group::open(launcher.clone(), Arc::clone(stop)) {
             Ok(group) => Arc::new(group),
@@ -82,6 +73,23 @@ pub(super) fn join(stop: &Arc<AtomicBool>) -> Result<Option<Arc<Group>>, Failure
         log::set_max_level(log::LevelFilter::Warn); // rank 0 logs the rest
     }
     Ok(Some(group))
+}
+
+/// The command of this process and what it was given, in that order: a flag with its values, or the instance.
+fn given() -> Vec<String> {
+    let (parser, matches) = (super::parser(), super::parser().get_matches());
+    let Some((name, given)) = matches.subcommand() else { return Vec::new() };
+    let id = |flag: &Arg| flag.get_id().to_string();
+    let is_given = |flag: &&Arg| given.value_source(&id(flag)) == Some(ValueSource::CommandLine);
+    let flags = parser.find_subcommand(name).into_iter().flat_map(Command::get_arguments);
+    let mut flags: Vec<&Arg> = flags.filter(is_given).collect();
+    flags.sort_by_key(|flag| given.index_of(&id(flag)));
+    let line = |flag: &Arg| {
+        let values = given.get_raw(&id(flag)).filter(|_| flag.get_action().takes_values());
+        let values = values.into_iter().flatten().map(|value| value.to_string_lossy().into_owned());
+        flag.get_long().map(|long| format!("--{long}")).into_iter().chain(values).collect::<Vec<_>>().join(" ")
+    };
+    [name.to_owned()].into_iter().chain(flags.into_iter().map(line)).collect()
 }
 
 fn set(state: GroupState) {
