@@ -230,9 +230,9 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
         }
         while batch.len() < n {
             let Some(id) = self.nodes.take() else { break };
-            self.nodes.arena[id].closed = true;
+            self.nodes.stored.arena[id].closed = true;
             batch.push(id);
-            if self.puzzle.is_goal(&self.nodes.arena[id].state) {
+            if self.puzzle.is_goal(&self.nodes.stored.arena[id].state) {
                 self.nodes.stats.expanded += batch.len() as u64;
                 self.goals.push(id);
                 break;
@@ -246,7 +246,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
             return;
         }
         let Some(rest) = self.settings.perimeter.path_to_goal(self.puzzle, child) else { return };
-        let mut moves = self.nodes.arena.path(id);
+        let mut moves = self.nodes.stored.arena.path(id);
         moves.push(action);
         moves.extend(rest);
         let incumbent = self.incumbent(moves);
@@ -256,7 +256,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
 
     /// The cheapest path to a goal of this batch; ties go to the one generated first.
     fn cheapest_goal(&self) -> Option<Incumbent> {
-        let paths = self.goals.iter().map(|&goal| self.incumbent(self.nodes.arena.path(goal)));
+        let paths = self.goals.iter().map(|&goal| self.incumbent(self.nodes.stored.arena.path(goal)));
         paths.min_by_key(|incumbent| incumbent.cost)
     }
 

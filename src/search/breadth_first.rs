@@ -12,8 +12,7 @@
 //! indices without a gap ([`Indexed`]), indices stand for states, and a byte for each says by which move it was reached:
 //! no state is hashed, and a stored one takes 5 bytes (Korf and Schultze, AAAI 2005).
 
-use super::nodes::arena::{NO_PARENT, NodeId};
-use super::nodes::tree::Tree;
+use super::nodes::{NO_PARENT, Node, NodeId, Stored};
 use super::perimeter::Perimeter;
 use super::{Control, End, Incumbent, Search, SearchResult, Stats, Task};
 use crate::heuristic::HeuristicError;
@@ -59,15 +58,16 @@ impl<S: State> BreadthFirst<S> {
         control: &mut Control<'_>,
     ) -> SearchResult {
         let (has_perimeter, has_goals) = (!self.perimeter.is_empty(), !goals.is_empty());
-        let mut tree = Tree::default();
+        let mut stored = Stored::default();
         let mut stats = Stats::default();
         let mut unit_costs = true;
         let mut known = if has_perimeter { self.perimeter.path_to_goal(puzzle, start) } else { None };
-        tree.store(start, NO_PARENT, 0, 0);
+        let root = |state: &S| Node::new(*state, NO_PARENT, 0, 0);
+        let _ = stored.store(root(start));
         // Whether each node was reached from a goal.
         let mut backward = vec![false];
         for goal in goals {
-            match tree.find_or_store(goal, NO_PARENT, 0, 0) {
+            match stored.store(root(goal)) {
                 Ok(_) => backward.push(true),
                 Err(other) if !backward[other as usize] => known = Some(Vec::new()),
                 Err(_) => {}
@@ -83,18 +83,19 @@ impl<S: State> BreadthFirst<S> {
                 break (End::NoSolution, None);
             }
             let id = stats.expanded as NodeId;
-            let (node, is_backward) = (tree.arena[id], backward[id as usize]);
+            let (node, is_backward) = (stored.arena[id], backward[id as usize]);
             if !has_goals && puzzle.is_goal(&node.state) {
                 stats.expanded += 1;
-                break (End::Solved, Some(tree.arena.path(id)));
+                break (End::Solved, Some(stored.arena.path(id)));
             }
-            let bytes = || tree.bytes() + backward.capacity() as u64;
+            let bytes = || stored.bytes() + backward.capacity() as u64;
             if let Some(limit) = control.limit_at(&stats, puzzle.move_count(), &bytes) {
                 break (End::Limit(limit), None);
             }
             stats.expanded += 1;
             waiting[usize::from(is_backward)] -= 1;
-            let before = tree.before(&node);
+            // If moves can be undone, a child often has this state, which is stored already.
+            let before = (node.parent != NO_PARENT).then(|| stored.arena[node.parent].state);
             for (action, child) in puzzle.children(&node.state) {
                 stats.generated += 1;
                 let cost = puzzle.move_cost(&node.state, action);
@@ -102,30 +103,30 @@ impl<S: State> BreadthFirst<S> {
                 if before == Some(child) {
                     continue;
                 }
-                match tree.find_or_store(&child, id, action, node.g + cost) {
-                    Ok(stored) => {
+                match stored.store(Node::new(child, id, action, node.g + cost)) {
+                    Ok(new) => {
                         backward.push(is_backward);
                         waiting[usize::from(is_backward)] += 1;
                         if has_perimeter
                             && self.perimeter.reaches(self.perimeter.key(&child))
                             && let Some(rest) = self.perimeter.path_to_goal(puzzle, &child)
                         {
-                            break 'search (End::Solved, Some([tree.arena.path(stored), rest].concat()));
+                            break 'search (End::Solved, Some([stored.arena.path(new), rest].concat()));
                         }
                     }
                     Err(other) if has_goals && backward[other as usize] != is_backward => {
                         // From a goal's side, the inverse of `action` leads from the child to this node.
                         let (forward, middle, back) =
                             if is_backward { (other, inverse(action), id) } else { (id, action, other) };
-                        let rest = tree.arena.path(back).into_iter().rev().map(inverse).collect();
-                        break 'search (End::Solved, Some([tree.arena.path(forward), vec![middle], rest].concat()));
+                        let rest = stored.arena.path(back).into_iter().rev().map(inverse).collect();
+                        break 'search (End::Solved, Some([stored.arena.path(forward), vec![middle], rest].concat()));
                     }
                     Err(_) => {}
                 }
             }
-            stats.stored = tree.arena.len() as u64;
+            stats.stored = stored.arena.len() as u64;
         };
-        stats.stored = tree.arena.len() as u64;
+        stats.stored = stored.arena.len() as u64;
         let solution = moves.map(|moves| Incumbent::replayed(puzzle, start, moves));
         SearchResult::new(end, solution, unit_costs, stats)
     }

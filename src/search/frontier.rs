@@ -2,7 +2,7 @@
 
 use super::chunk_queue::ChunkQueue;
 use super::limits::{Interrupt, stop_at};
-use super::nodes::{Arena, Bins, Closed, MoveOrder, Node, NodeId, Open, PREFETCH_AHEAD, Ties};
+use super::nodes::{Arena, Bins, MoveOrder, Node, NodeId, Open, PREFETCH_AHEAD, Stored, Ties};
 use super::{Limit, Stats};
 use crate::heuristic::{Estimates, Heuristic, HeuristicError, Query};
 use crate::memory;
@@ -18,8 +18,7 @@ const DROP_SUBMITTED: usize = 8;
 /// The nodes of a running search.
 pub(super) struct Frontier<'a, P: Puzzle> {
     priority: Priority<'a, P>,
-    pub(super) arena: Arena<P::State>,
-    pub(super) closed: Closed,
+    pub(super) stored: Stored<P::State>,
     pub(super) open: Open,
     /// The moves of every node by probability, for deferred evaluation.
     pub(super) order: MoveOrder,
@@ -52,8 +51,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         let is_deferred = deferred.is_some();
         Frontier {
             priority: Priority { puzzle, lambda, deferred },
-            arena: Arena::default(),
-            closed: Closed::default(),
+            stored: Stored::default(),
             open: Open::new(ties),
             order: MoveOrder::new(if is_deferred { puzzle.move_count() } else { 0 }),
             queue: ChunkQueue::new(heuristic, if is_deferred { Query::ValuesAndPolicy } else { Query::Values }),
@@ -74,7 +72,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         loop {
             let f = if is_deferred { self.open.least_f() } else { None };
             let id = self.open.pop()?;
-            let is_current = if is_deferred { self.priority(id) == f } else { !self.arena[id].closed };
+            let is_current = if is_deferred { self.priority(id) == f } else { !self.stored.arena[id].closed };
             if is_current {
                 return Some(id);
             }
@@ -85,7 +83,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     pub(super) fn least_f(&mut self) -> Option<f32> {
         loop {
             let (f, id) = self.open.first()?;
-            if self.priority.deferred.is_some() || !self.arena[id].closed {
+            if self.priority.deferred.is_some() || !self.stored.arena[id].closed {
                 return Some(f);
             }
             self.open.pop();
@@ -103,10 +101,10 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
             }
             for (i, &entry) in popped.iter().enumerate() {
                 if let Some(&next) = popped.get(i + PREFETCH_AHEAD) {
-                    memory::prefetch(&self.arena[self.open.ties.id(next)].closed);
+                    memory::prefetch(&self.stored.arena[self.open.ties.id(next)].closed);
                 }
                 let id = self.open.ties.id(entry);
-                if !std::mem::replace(&mut self.arena[id].closed, true) {
+                if !std::mem::replace(&mut self.stored.arena[id].closed, true) {
                     taken.push(id);
                 }
             }
@@ -115,7 +113,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
 
     /// The priority of a node; with deferred evaluation, of its best move not taken yet. `None` if it is closed.
     fn priority(&self, id: NodeId) -> Option<f32> {
-        self.priority.of(&self.arena, &self.order, id)
+        self.priority.of(&self.stored.arena, &self.order, id)
     }
 
     /// Puts a node into the open list, unless it is closed.
@@ -135,8 +133,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         g: Cost,
         evaluate: bool,
     ) -> Option<NodeId> {
-        let node = Node { state: *state, parent, g, h: f32::NAN, action, closed: false };
-        match self.closed.store(&mut self.arena, node) {
+        match self.stored.store(Node::new(*state, parent, action, g)) {
             Ok(id) => {
                 self.stats.stored += 1;
                 self.order.add(1);
@@ -150,7 +147,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     }
 
     /// Stores `count` new states, which wait for evaluation; `node` makes a node from its number among them. `pieces` and
-    /// `id_of` are as [`Closed::insert_all`] takes them.
+    /// `id_of` are as [`Stored::insert_all`] takes them.
     pub(super) fn store_new(
         &mut self,
         count: usize,
@@ -158,8 +155,8 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         pieces: &[&Bins],
         id_of: impl Fn(usize, u32) -> Option<NodeId> + Sync,
     ) {
-        self.arena.extend(self.threads, count, &node);
-        self.closed.insert_all(self.threads, pieces, id_of);
+        self.stored.arena.extend(self.threads, count, &node);
+        self.stored.insert_all(self.threads, pieces, id_of);
         extend(self.threads, &mut self.new, count, GRAIN, |i| node(i).state);
         self.order.add(count);
         self.stats.stored += count as u64;
@@ -167,7 +164,7 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
 
     /// Opens a stored state again if it is reached more cheaply; returns its node then.
     pub(super) fn reach_again(&mut self, id: NodeId, parent: NodeId, action: Move, g: Cost) -> Option<NodeId> {
-        let known = &mut self.arena[id];
+        let known = &mut self.stored.arena[id];
         if g >= known.g {
             return None;
         }
@@ -196,9 +193,9 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
         }
         self.new.clear();
         self.queue.next = 0;
-        let (priority, arena, order) = (&self.priority, &self.arena, &self.order);
+        let (priority, arena, order) = (&self.priority, &self.stored.arena, &self.order);
         let (first, ties) = (self.first_new, self.open.ties);
-        self.first_new = self.arena.len() as NodeId;
+        self.first_new = self.stored.arena.len() as NodeId;
         self.open.extend(self.threads, (self.first_new - first) as usize, |i| {
             let id = first + i as NodeId;
             Some(ties.entry(priority.of(arena, order, id)?, id))
@@ -238,14 +235,14 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     fn take_values(&mut self, values: &[f32]) {
         debug_assert!(values.iter().all(|&h| h >= 0.0 && h.is_finite()), "an estimate is not a cost");
         let first = self.next_estimate;
-        self.arena.set_estimates(self.threads, first, values);
+        self.stored.arena.set_estimates(self.threads, first, values);
         self.next_estimate += values.len() as NodeId;
         let by_value = |a: &usize, b: &usize| values[*a].total_cmp(&values[*b]).then(a.cmp(b));
         let least = in_ranges(self.threads, values.len(), GRAIN, |range| range.min_by(by_value));
         if let Some(i) = least.into_iter().flatten().min_by(by_value)
             && self.nearest.is_none_or(|(least, _)| values[i] < least)
         {
-            self.nearest = Some((values[i], self.arena[first + i as NodeId].g));
+            self.nearest = Some((values[i], self.stored.arena[first + i as NodeId].g));
         }
     }
 
@@ -253,25 +250,25 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     pub(super) fn prune_open(&mut self) {
         let mut open = Vec::with_capacity(self.open.len());
         while let Some(id) = self.take() {
-            self.arena[id].closed = true;
+            self.stored.arena[id].closed = true;
             open.push(id);
         }
         open.truncate(open.len() / 2);
-        let indices = self.closed.keep(&mut self.arena, &open);
+        let indices = self.stored.keep(&open);
         self.order.retain(&indices);
-        self.first_new = self.arena.len() as NodeId;
+        self.first_new = self.stored.arena.len() as NodeId;
         self.next_estimate = self.first_new;
         self.open = Open::new(self.open.ties);
         for id in open.into_iter().map(|id| indices[id as usize]) {
-            self.arena[id].closed = false;
+            self.stored.arena[id].closed = false;
             self.enter(id);
         }
-        self.stats.pruned += (indices.len() - self.arena.len()) as u64;
+        self.stats.pruned += (indices.len() - self.stored.arena.len()) as u64;
     }
 
     /// Memory in use, in bytes.
     pub(super) fn bytes(&self) -> u64 {
-        self.arena.bytes() + self.closed.bytes() + self.open.bytes() + self.order.bytes()
+        self.stored.bytes() + self.open.bytes() + self.order.bytes()
     }
 }
 

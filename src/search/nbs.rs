@@ -15,8 +15,8 @@
 //! NBS: Chen, Holte, Zilles and Sturtevant, "Front-to-end bidirectional heuristic search with near-optimal node
 //! expansions" (IJCAI 2017), algorithms 1 and 2.
 
-use super::nodes::arena::{Arena, NO_PARENT, Node, NodeId};
-use super::nodes::closed::{Closed, hash};
+use super::nodes::arena::{NO_PARENT, Node, NodeId};
+use super::nodes::closed::{Stored, hash};
 use super::nodes::open::{Open, Ties};
 use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats, Task};
 use crate::heuristic::{Heuristic, HeuristicError, zero};
@@ -50,8 +50,7 @@ impl<P: Reversible> Search<P> for NearOptimalBidirectional {
 /// One of the two searches.
 struct Side<'a, S> {
     heuristic: &'a mut dyn Heuristic<S>,
-    arena: Arena<S>,
-    closed: Closed,
+    stored: Stored<S>,
     /// Open states with f of at least the bound, ordered by f.
     by_f: Open,
     /// Open states by g that may be part of a pair now.
@@ -61,14 +60,14 @@ struct Side<'a, S> {
 impl<'a, S: State> Side<'a, S> {
     fn new(heuristic: &'a mut dyn Heuristic<S>) -> Self {
         let [by_f, by_g] = [Ties::NewestFirst; 2].map(Open::new);
-        Side { heuristic, arena: Arena::default(), closed: Closed::default(), by_f, by_g }
+        Side { heuristic, stored: Stored::default(), by_f, by_g }
     }
 
     /// Drops outdated entries from the top: nodes that are closed, or were reached more cheaply since.
     fn clean(&mut self) {
         let clean = |open: &mut Open, priority: fn(&Node<S>) -> f32| {
             while let Some((f, id)) = open.first() {
-                let node = &self.arena[id];
+                let node = &self.stored.arena[id];
                 if !node.closed && f == priority(node) {
                     break;
                 }
@@ -82,13 +81,13 @@ impl<'a, S: State> Side<'a, S> {
     /// Makes the open state of least f ready for a pair.
     fn ready(&mut self) {
         if let Some(id) = self.by_f.pop() {
-            self.by_g.push(self.arena[id].g as f32, id);
+            self.by_g.push(self.stored.arena[id].g as f32, id);
             self.clean();
         }
     }
 
     fn bytes(&self) -> u64 {
-        self.arena.bytes() + self.closed.bytes() + self.by_f.bytes() + self.by_g.bytes()
+        self.stored.bytes() + self.by_f.bytes() + self.by_g.bytes()
     }
 }
 
@@ -162,20 +161,20 @@ impl<P: Reversible> NbsRun<'_, P> {
                 return Some(limit);
             }
         }
-        if self.sides.iter().any(|side| side.arena.len() + 256 >= NO_PARENT as usize) {
+        if self.sides.iter().any(|side| side.stored.arena.len() + 256 >= NO_PARENT as usize) {
             return Some(Limit::Memory);
         }
         control.too_many(self.stats.generated + self.puzzle.move_count() as u64).then_some(Limit::Nodes)
     }
 
     fn stored(&self) -> u64 {
-        self.sides.iter().map(|side| side.arena.len() as u64).sum()
+        self.sides.iter().map(|side| side.stored.arena.len() as u64).sum()
     }
 
     /// Expands the ready state of least g.
     fn expand(&mut self, side: usize) -> Result<(), HeuristicError> {
         let Some(id) = self.sides[side].by_g.pop() else { return Ok(()) };
-        let node = &mut self.sides[side].arena[id];
+        let node = &mut self.sides[side].stored.arena[id];
         if node.closed {
             return Ok(());
         }
@@ -201,15 +200,14 @@ impl<P: Reversible> NbsRun<'_, P> {
         g: Cost,
     ) -> Result<(), HeuristicError> {
         let this = &mut self.sides[side];
-        let node = Node { state: *state, parent, g, h: 0.0, action, closed: false };
-        let id = match this.closed.store(&mut this.arena, node) {
+        let id = match this.stored.store(Node::new(*state, parent, action, g)) {
             Ok(id) => {
                 self.stats.evaluated += 1;
-                this.arena[id].h = this.heuristic.estimate(state)?;
+                this.stored.arena[id].h = this.heuristic.estimate(state)?;
                 id
             }
             Err(id) => {
-                let known = &mut this.arena[id];
+                let known = &mut this.stored.arena[id];
                 if g >= known.g {
                     return Ok(());
                 }
@@ -217,10 +215,10 @@ impl<P: Reversible> NbsRun<'_, P> {
                 id
             }
         };
-        this.by_f.push(g as f32 + this.arena[id].h, id);
+        this.by_f.push(g as f32 + this.stored.arena[id].h, id);
         let other = &self.sides[1 - side];
-        if let Some(met) = other.closed.find(&other.arena, hash(state), state) {
-            let cost = g + other.arena[met].g;
+        if let Some(met) = other.stored.find(hash(state), state) {
+            let cost = g + other.stored.arena[met].g;
             if self.best.is_none_or(|(best, _)| cost < best) {
                 self.best = Some((cost, if side == FORWARD { [id, met] } else { [met, id] }));
             }
@@ -231,8 +229,8 @@ impl<P: Reversible> NbsRun<'_, P> {
     /// The moves of the cheapest meeting.
     fn path(&self) -> Option<Vec<Move>> {
         let (_, [forward, backward]) = self.best?;
-        let mut moves = self.sides[FORWARD].arena.path(forward);
-        let back = self.sides[BACKWARD].arena.path(backward);
+        let mut moves = self.sides[FORWARD].stored.arena.path(forward);
+        let back = self.sides[BACKWARD].stored.arena.path(backward);
         moves.extend(back.iter().rev().map(|&action| self.puzzle.inverse(action)));
         Some(moves)
     }

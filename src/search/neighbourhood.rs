@@ -4,19 +4,18 @@
 //! (ICAPS 2010), section 4.
 
 use super::CHECK_EVERY;
-use super::nodes::tree::Tree;
-use super::nodes::{NO_PARENT, NodeId};
+use super::nodes::{NO_PARENT, Node, NodeId, Stored, hash};
 use crate::puzzle::{Move, Puzzle};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The shortest path from the first of some states to one that is solved, through these states alone.
 fn shortest_path<P: Puzzle>(
     puzzle: &P,
-    around: &Tree<P::State>,
+    around: &Stored<P::State>,
     is_solved: impl Fn(&P::State) -> bool,
 ) -> Option<Vec<Move>> {
-    let mut reached = Tree::default();
-    reached.store(&around.arena[0].state, NO_PARENT, 0, 0);
+    let mut reached = Stored::default();
+    let _ = reached.store(Node::new(around.arena[0].state, NO_PARENT, 0, 0));
     let mut next: NodeId = 0;
     while (next as usize) < reached.arena.len() {
         let state = reached.arena[next].state;
@@ -24,8 +23,8 @@ fn shortest_path<P: Puzzle>(
             return Some(reached.arena.path(next));
         }
         for (action, child) in puzzle.children(&state) {
-            if around.contains(&child) {
-                reached.store(&child, next, action, 0);
+            if around.find(hash(&child), &child).is_some() {
+                let _ = reached.store(Node::new(child, next, action, 0));
             }
         }
         next += 1;
@@ -43,13 +42,14 @@ pub fn shortened<P: Puzzle>(
     most_states: usize,
     stop: &AtomicBool,
 ) -> Vec<Move> {
-    let mut around = Tree::default();
+    let mut around = Stored::default();
     let mut state = *start;
-    around.store(&state, NO_PARENT, 0, 0);
+    let node = |state| Node::new(state, NO_PARENT, 0, 0);
+    let _ = around.store(node(state));
     for &action in moves {
         let Some(next) = puzzle.apply(&state, action) else { return moves.to_vec() };
         state = next;
-        around.store(&state, NO_PARENT, 0, 0);
+        let _ = around.store(node(state));
     }
     let mut next: NodeId = 0;
     while (next as usize) < around.arena.len() && around.arena.len() < most_states {
@@ -58,7 +58,7 @@ pub fn shortened<P: Puzzle>(
         }
         let state = around.arena[next].state;
         for (_, child) in puzzle.children(&state) {
-            around.store(&child, NO_PARENT, 0, 0);
+            let _ = around.store(node(child));
         }
         next += 1;
     }

@@ -11,7 +11,7 @@ use crate::puzzle::{Cost, Move, Puzzle};
 use crate::search::Control;
 use crate::search::children::{duplicates, parent_ranges};
 use crate::search::nodes::closed::by_shard;
-use crate::search::nodes::{Arena, Bins, Closed, NO_PARENT, Node, NodeId, PREFETCH_AHEAD, hash};
+use crate::search::nodes::{Bins, NO_PARENT, Node, NodeId, PREFETCH_AHEAD, Stored, hash};
 use crate::workers::on_each;
 
 /// Nodes that are expanded at once, at most: evaluation begins after each block.
@@ -59,12 +59,12 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
         let too_costly = self.too_costly();
         let each = if block.iter().any(|(_, action)| action.is_none()) { self.puzzle.move_count() } else { 1 };
         let one_by_one = block.len() < MIN_PARALLEL;
-        let (puzzle, settings, arena, closed) = (self.puzzle, self.settings, &self.nodes.arena, &self.nodes.closed);
+        let (puzzle, settings, stored) = (self.puzzle, self.settings, &self.nodes.stored);
         let mut pieces = if one_by_one {
-            vec![make(puzzle, settings, (arena, None), block, too_costly, each)]
+            vec![make(puzzle, settings, (stored, false), block, too_costly, each)]
         } else {
             on_each(threads, parent_ranges(threads, 0..block.len(), each), |range| {
-                make(puzzle, settings, (arena, Some(closed)), &block[range], too_costly, each)
+                make(puzzle, settings, (stored, true), &block[range], too_costly, each)
             })
         };
         self.nodes.stats.generated += pieces.iter().map(|piece| piece.generated).sum::<u64>();
@@ -110,7 +110,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
         let is_same = |a: u32, b: u32| children.child(a).state == children.child(b).state;
         let duplicates = duplicates(threads, &children.starts, &unknown, stays, is_same);
         let sifted = on_each(threads, (0..pieces.len()).collect(), |piece| sift(&children, piece, &duplicates));
-        let firsts = starts(self.nodes.arena.len() as NodeId, sifted.iter().map(|piece| piece.new.len()));
+        let firsts = starts(self.nodes.stored.arena.len() as NodeId, sifted.iter().map(|piece| piece.new.len()));
         let id_of = |piece: usize, i: u32| match sifted[piece].positions[i as usize] {
             NOT_NEW => None,
             position => Some(firsts[piece] + position),
@@ -118,8 +118,8 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
         let new = sifted.iter().map(|piece| piece.new.as_slice()).collect::<Vec<_>>().concat();
         let node = |i: usize| {
             let (piece, i) = new[i];
-            let &NewChild { state, parent, cost: g, action, .. } = &pieces[piece as usize].children[i as usize];
-            Node { state, parent, g, h: f32::NAN, action, closed: false }
+            let &NewChild { state, parent, cost, action, .. } = &pieces[piece as usize].children[i as usize];
+            Node::new(state, parent, action, cost)
         };
         self.nodes.store_new(new.len(), node, &unknown, id_of);
         for (piece, i, known) in sifted.iter().flat_map(|piece| &piece.again).copied() {
@@ -212,16 +212,17 @@ fn sift<S>(children: &NumberedChildren<'_, S>, piece: usize, duplicates: &[(u32,
     SiftedPiece { new, positions, again }
 }
 
-/// Generates the children of nodes, `each` or fewer of a node, and looks them up in `closed`, if given: children whose states
-/// are stored at no greater cost are left out.
+/// Generates the children of nodes, `each` or fewer of a node. If it `looks_up`, children whose states are stored at no
+/// greater cost are left out.
 fn make<P: Puzzle>(
     puzzle: &P,
     settings: &BestFirst<P::State>,
-    (arena, closed): (&Arena<P::State>, Option<&Closed>),
+    (stored, looks_up): (&Stored<P::State>, bool),
     block: &[(NodeId, Option<Move>)],
     too_costly: Cost,
     each: usize,
 ) -> ExpandedPart<P::State> {
+    let arena = &stored.arena;
     let mut children = Vec::with_capacity(block.len() * each);
     let moves = puzzle.move_count() as Move;
     let tests_goals = settings.goal_test == GoalTest::Generated;
@@ -241,21 +242,21 @@ fn make<P: Puzzle>(
             }
             let cost = g + puzzle.move_cost(state, action);
             free_moves |= cost == *g;
-            let hash = closed.map_or(0, |_| hash(&child));
+            let hash = if looks_up { hash(&child) } else { 0 };
             let is_goal = tests_goals && puzzle.is_goal(&child);
             has_goals |= is_goal;
             let stays = settings.ends_with_first_batch() || cost < too_costly;
             children.push(NewChild { state: child, hash, parent: id, cost, known: NO_PARENT, action, is_goal, stays });
         }
     }
-    if let Some(closed) = closed {
-        children.iter().take(PREFETCH_AHEAD).for_each(|child| closed.prefetch(child.hash));
+    if looks_up {
+        children.iter().take(PREFETCH_AHEAD).for_each(|child| stored.prefetch(child.hash));
         for i in 0..children.len() {
             if let Some(next) = children.get(i + PREFETCH_AHEAD) {
-                closed.prefetch(next.hash);
+                stored.prefetch(next.hash);
             }
             let NewChild { state, hash, known, .. } = &mut children[i];
-            *known = closed.find(arena, *hash, state).unwrap_or(NO_PARENT);
+            *known = stored.find(*hash, state).unwrap_or(NO_PARENT);
         }
         children.retain(|child| child.known == NO_PARENT || child.cost < arena[child.known].g);
     }
@@ -266,6 +267,6 @@ fn make<P: Puzzle>(
         solved.sort_unstable();
     }
     let unknown = (0..).zip(&children).filter(|(_, child)| child.known == NO_PARENT && child.stays);
-    let unknown = closed.map(|_| by_shard(unknown.map(|(i, child)| (i, child.hash))));
+    let unknown = looks_up.then(|| by_shard(unknown.map(|(i, child)| (i, child.hash))));
     ExpandedPart { children, unknown, solved, generated, free_moves, has_goals, some_discarded: false }
 }

@@ -48,17 +48,17 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
     /// Puts nodes of a batch that were not expanded back into the open list.
     fn put_back(&mut self, nodes: &[NodeId]) {
         for &id in nodes {
-            self.nodes.arena[id].closed = false;
+            self.nodes.stored.arena[id].closed = false;
             self.nodes.enter(id);
         }
     }
 
     /// Takes moves from the open list until they have generated enough new states: `n`, but for a small part.
     fn expand_moves(&mut self, control: &mut Control<'_>) -> Result<(), Interrupt> {
-        let (n, before) = (self.settings.n.max(1), self.nodes.arena.len());
+        let (n, before) = (self.settings.n.max(1), self.nodes.stored.arena.len());
         let (mut taken, mut block) = (0, Vec::new());
         loop {
-            let missing = n - (self.nodes.arena.len() - before);
+            let missing = n - (self.nodes.stored.arena.len() - before);
             if missing <= n / MISSING_DIVISOR {
                 return Ok(());
             }
@@ -80,7 +80,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
     /// How many nodes with this many children each may be expanded at once: 1 to `most`.
     fn budget(&self, children: u64, most: usize, control: &Control<'_>) -> usize {
         let left = control.nodes_left(self.nodes.stats.generated);
-        let left = left.min(u64::from(NO_PARENT).saturating_sub(self.nodes.arena.len() as u64));
+        let left = left.min(u64::from(NO_PARENT).saturating_sub(self.nodes.stored.arena.len() as u64));
         (left / children.max(1)).clamp(1, most as u64) as usize
     }
 
@@ -89,7 +89,7 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
         if control.too_many(self.nodes.stats.generated + children) {
             Some(Limit::Nodes)
         } else {
-            (self.nodes.arena.len() + children as usize >= NO_PARENT as usize).then_some(Limit::Memory)
+            (self.nodes.stored.arena.len() + children as usize >= NO_PARENT as usize).then_some(Limit::Memory)
         }
     }
 

@@ -51,7 +51,7 @@ impl<P: Puzzle> Frontier<'_, P> {
             let nodes = PoppedNodes {
                 priority: &self.priority,
                 policy_weight,
-                arena: &self.arena,
+                arena: &self.stored.arena,
                 order: &self.order,
                 ties: self.open.ties,
             };

@@ -27,6 +27,13 @@ pub struct Node<S> {
     pub closed: bool,
 }
 
+impl<S> Node<S> {
+    /// A node that is neither evaluated nor expanded.
+    pub fn new(state: S, parent: NodeId, action: Move, g: Cost) -> Self {
+        Node { state, parent, g, h: f32::NAN, action, closed: false }
+    }
+}
+
 const SEGMENT_BITS: u32 = 14;
 const SEGMENT: usize = 1 << SEGMENT_BITS;
 
@@ -175,8 +182,7 @@ mod tests {
 
     #[test]
     fn many_nodes_are_added_and_estimated_as_if_one_by_one() {
-        let node =
-            |i: usize| Node { state: i as u64, parent: i as NodeId, g: 7, h: f32::NAN, action: 1, closed: false };
+        let node = |i: usize| Node::new(i as u64, i as NodeId, 1, 7);
         let values: Vec<f32> = (0..2 * SEGMENT).map(|i| i as f32).collect();
         for threads in [1, 2, 3, 16] {
             let mut arena = Arena::default();

@@ -1,5 +1,5 @@
-//! The closed list: which states are stored, and at which index. Sharded hash tables of node indices, each with the upper half
-//! of its state's hash, so that one shard grows at a time.
+//! The stored states: all nodes, and the closed list, which finds a node by its state. That is sharded hash tables of node
+//! indices, each with the upper half of its state's hash, so that one shard grows at a time.
 
 use super::arena::{Arena, Node, NodeId};
 use super::bins::{BINS, Bins};
@@ -18,15 +18,18 @@ const MIN_ENTRIES: usize = 1 << 8;
 /// How many entries in advance memory is prefetched.
 pub const PREFETCH_AHEAD: usize = 16;
 
-/// The indices of stored states in an arena.
+/// The nodes of a search, each with a state of its own.
 #[derive(Debug)]
-pub struct Closed {
+pub struct Stored<S> {
+    /// The nodes.
+    pub arena: Arena<S>,
+    /// Their indices by state.
     shards: Vec<HashTable>,
 }
 
-impl Default for Closed {
+impl<S> Default for Stored<S> {
     fn default() -> Self {
-        Closed { shards: shards() }
+        Stored { arena: Arena::default(), shards: shards() }
     }
 }
 
@@ -41,24 +44,26 @@ pub fn shards() -> Vec<HashTable> {
     (0..SHARDS).map(|_| HashTable::default()).collect()
 }
 
-impl Closed {
-    /// Adds a node to the arena, unless its state is stored. Returns its index (`Ok`), or that of the stored state (`Err`).
+impl<S: State> Stored<S> {
+    /// Adds a node, unless its state is stored. Returns its index (`Ok`), or that of the stored state (`Err`).
     ///
     /// # Panics
     /// If the arena [is full](Arena::is_full).
-    pub fn store<S: State>(&mut self, arena: &mut Arena<S>, node: Node<S>) -> Result<NodeId, NodeId> {
+    #[inline]
+    pub fn store(&mut self, node: Node<S>) -> Result<NodeId, NodeId> {
+        let Stored { arena, shards } = self;
         assert!(!arena.is_full(), "the arena is full");
         let hash = hash(&node.state);
         let next = arena.len() as NodeId;
-        match self.shards[shard_of(hash)].find_or_insert(word(hash, next), |word| arena[id(word)].state == node.state) {
+        match shards[shard_of(hash)].find_or_insert(word(hash, next), |word| arena[id(word)].state == node.state) {
             Some(word) => Err(id(word)),
             None => Ok(arena.push(node)),
         }
     }
 
     /// The node of a state with this hash, if it is stored.
-    pub fn find<S: State>(&self, arena: &Arena<S>, hash: u64, state: &S) -> Option<NodeId> {
-        self.shards[shard_of(hash)].find(hash, |word| arena[id(word)].state == *state).map(id)
+    pub fn find(&self, hash: u64, state: &S) -> Option<NodeId> {
+        self.shards[shard_of(hash)].find(hash, |word| self.arena[id(word)].state == *state).map(id)
     }
 
     /// Prefetches the line where a state with this hash is looked for.
@@ -67,7 +72,7 @@ impl Closed {
         self.shards[shard_of(hash)].prefetch(hash);
     }
 
-    /// Adds nodes with states that are not stored; each thread takes some shards. `pieces` hold the hashes of states by shard,
+    /// Adds the indices of nodes with states that are not stored; each thread takes some shards. `pieces` hold the hashes of states by shard,
     /// and `id_of` gives the node of a piece's entry, or none.
     pub fn insert_all(
         &mut self,
@@ -84,7 +89,8 @@ impl Closed {
     }
 
     /// Drops all nodes but the start, `ends` and their ancestors. Returns the new indices as [`Arena::retain`] does.
-    pub fn keep<S: State>(&mut self, arena: &mut Arena<S>, ends: &[NodeId]) -> Vec<NodeId> {
+    pub fn keep(&mut self, ends: &[NodeId]) -> Vec<NodeId> {
+        let arena = &mut self.arena;
         let mut kept = vec![false; arena.len()];
         kept[0] = true; // the start
         for &end in ends {
@@ -94,7 +100,7 @@ impl Closed {
             }
         }
         let indices = arena.retain(&kept);
-        *self = Closed::default();
+        self.shards = shards();
         for id in 0..arena.len() as NodeId {
             let hash = hash(&arena[id].state);
             self.shards[shard_of(hash)].insert_new(word(hash, id));
@@ -105,7 +111,7 @@ impl Closed {
     /// Memory in use, in bytes, with what the largest shard needs for a moment when it grows.
     pub fn bytes(&self) -> u64 {
         let sizes = || self.shards.iter().map(HashTable::bytes);
-        (sizes().sum::<usize>() + 2 * sizes().max().unwrap_or(0)) as u64
+        self.arena.bytes() + (sizes().sum::<usize>() + 2 * sizes().max().unwrap_or(0)) as u64
     }
 }
 

@@ -3,10 +3,9 @@
 //! | file | content |
 //! | --- | --- |
 //! | `arena` | all nodes, by index |
-//! | `closed`, `hash_table` | the stored states: node by state, in sharded hash tables |
+//! | `closed`, `hash_table` | the stored states: nodes by state, in sharded hash tables |
 //! | `open` | the open list |
 //! | `move_order` | the moves of each node by probability, for deferred evaluation |
-//! | `tree` | stored states of a search that never improves a path |
 //! | `bins` | entries sorted by bin, for threads that each take some bins |
 
 use crate::puzzle::Move;
@@ -17,11 +16,10 @@ pub(super) mod closed;
 pub(super) mod hash_table;
 pub(super) mod move_order;
 pub(super) mod open;
-pub(super) mod tree;
 
 pub(super) use arena::{Arena, NO_PARENT, Node, NodeId};
 pub(super) use bins::Bins;
-pub(super) use closed::{Closed, PREFETCH_AHEAD, hash};
+pub(super) use closed::{PREFETCH_AHEAD, Stored, hash};
 pub(super) use move_order::MoveOrder;
 pub(super) use open::Open;
 pub use open::Ties;
