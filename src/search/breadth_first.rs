@@ -10,7 +10,7 @@
 //!
 //! The queue is the list of stored nodes itself: what was stored first is taken first. If the puzzle's states have
 //! indices without a gap ([`Indexed`]), indices stand for states, and a byte for each says by which move it was reached:
-//! no state is hashed, and a stored one takes 5 bytes (Korf and Schultze, AAAI 2005).
+//! no state is hashed, and a stored one takes 9 bytes (Korf and Schultze, AAAI 2005).
 
 use super::nodes::{NO_PARENT, Node, NodeId, Stored};
 use super::perimeter::Perimeter;
@@ -139,17 +139,19 @@ const UNREACHED: Move = Move::MAX;
 fn by_index<S: State>(states: &dyn Indexed<State = S>, start: usize, control: &mut Control<'_>) -> SearchResult {
     let goals: Vec<usize> = states.goals().iter().map(|goal| states.index(goal)).collect();
     let mut reached_by = vec![UNREACHED; states.count()];
-    let mut queue: Vec<u32> = vec![start as u32];
+    // The index of each state, and the place of the state before it.
+    let mut queue = vec![[start as u32, 0]];
     // Any move: a path ends there.
     reached_by[start] = 0;
     let mut stats = Stats::default();
     let end = loop {
-        let Some(&index) = queue.get(stats.expanded as usize) else { break End::NoSolution };
+        let place = stats.expanded as u32;
+        let Some(&[index, _]) = queue.get(place as usize) else { break End::NoSolution };
         if goals.contains(&(index as usize)) {
             break End::Solved;
         }
         stats.stored = queue.len() as u64;
-        let bytes = || (reached_by.len() + 4 * queue.capacity()) as u64;
+        let bytes = || (reached_by.len() + 8 * queue.capacity()) as u64;
         if let Some(limit) = control.limit_at(&stats, states.move_count(), &bytes) {
             break End::Limit(limit);
         }
@@ -158,38 +160,21 @@ fn by_index<S: State>(states: &dyn Indexed<State = S>, start: usize, control: &m
             stats.generated += 1;
             if reached_by[child] == UNREACHED {
                 reached_by[child] = action;
-                queue.push(child as u32);
+                queue.push([child as u32, place]);
             }
         });
     };
     stats.stored = queue.len() as u64;
-    let goal = (end == End::Solved).then(|| queue[stats.expanded as usize] as usize);
-    stats.expanded += u64::from(goal.is_some());
-    let moves = goal.map(|goal| path_to(states, start, goal, &reached_by));
-    let solution = moves.map(|moves| Incumbent { cost: moves.len() as Cost, moves });
+    let solution = (end == End::Solved).then(|| {
+        let (mut moves, mut place) = (Vec::new(), stats.expanded as usize);
+        while place > 0 {
+            let [index, before] = queue[place];
+            moves.push(reached_by[index as usize]);
+            place = before as usize;
+        }
+        moves.reverse();
+        Incumbent { cost: moves.len() as Cost, moves }
+    });
+    stats.expanded += u64::from(solution.is_some());
     SearchResult::new(end, solution, true, stats)
-}
-
-/// The moves from the start to a state, found by undoing them.
-fn path_to<S: State>(
-    states: &dyn Indexed<State = S>,
-    start: usize,
-    mut index: usize,
-    reached_by: &[Move],
-) -> Vec<Move> {
-    let mut moves = Vec::new();
-    while index != start {
-        let action = reached_by[index];
-        let undo = states.inverse(action);
-        let mut before = index;
-        states.neighbours(index, &mut |action, neighbour| {
-            if action == undo {
-                before = neighbour;
-            }
-        });
-        moves.push(action);
-        index = before;
-    }
-    moves.reverse();
-    moves
 }
