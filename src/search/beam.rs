@@ -131,7 +131,7 @@ impl<S: State> Beam<S> {
 
 impl<P: Puzzle> Search<P> for Beam<P::State> {
     fn solve(&self, mut task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
-        if self.perimeter.is_empty() || task.control.bound().is_some() || self.n < FIRST_WIDTH_DIVISOR {
+        if self.perimeter.is_empty() || task.control.bound.is_some() || self.n < FIRST_WIDTH_DIVISOR {
             return BeamRun::run(self, false, task.again());
         }
         // A narrower beam, which the perimeter refines, gives a bound.
@@ -142,7 +142,7 @@ impl<P: Puzzle> Search<P> for Beam<P::State> {
         if is_decided || control.too_many(first.stats.generated + 1) || control.agreed()?.is_some() {
             return Ok(first);
         }
-        let limits = control.limits().after(first.stats.generated);
+        let limits = control.limits.after(first.stats.generated);
         let control = &mut control.child(&limits, first.cost, |incumbent| Some(incumbent.clone()));
         let result = BeamRun::run(self, false, Task { puzzle, start, heuristic, control })?;
         let stats = first.stats.and(&result.stats);
@@ -202,8 +202,8 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
             settings,
             start: *start,
             queue: ChunkQueue::new(heuristic, query),
-            exchange: control.exchange(),
-            threads: control.threads(),
+            exchange: control.exchange,
+            threads: control.threads,
             is_first,
             layer: BeamLayer::default(),
             layer_buffer: BeamLayer::default(),
@@ -240,7 +240,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
             }
         };
         while self.width > 0 {
-            if let Some(bound) = control.bound()
+            if let Some(bound) = control.bound
                 && self.refinement_for(bound).is_some_and(|from| from.layer <= self.depth())
             {
                 self.cut_off = true;
@@ -250,7 +250,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
                 self.refine(bound, control)?;
                 break;
             }
-            if self.is_stale() || control.bound().is_some_and(|bound| self.is_beyond(bound)) {
+            if self.is_stale() || control.bound.is_some_and(|bound| self.is_beyond(bound)) {
                 self.cut_off = true; // the rest of the layer is not expanded
                 break;
             }

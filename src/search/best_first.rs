@@ -142,7 +142,7 @@ impl<P: Puzzle> Search<P> for BestFirst<P::State> {
             return DeviceRun::new(puzzle, self, start, engine)?.search(control);
         }
         let BestFirst { lambda, deferred, ties, .. } = *self;
-        let nodes = Frontier::new(puzzle, heuristic, lambda, deferred, ties, control.threads());
+        let nodes = Frontier::new(puzzle, heuristic, lambda, deferred, ties, control.threads);
         let (start, goals) = (*start, Vec::new());
         BestFirstRun { puzzle, settings: self, nodes, start, goals, best: None, free_moves: false }.search(control)
     }

@@ -16,19 +16,23 @@ type OnIncumbent<'a> = Box<dyn FnMut(&Incumbent) + 'a>;
 
 /// The limits, the stop flag and the callbacks of a search.
 pub struct Control<'a> {
-    limits: &'a Limits,
+    /// The limits of time, nodes and memory.
+    pub limits: &'a Limits,
     on_progress: &'a mut dyn FnMut(&Progress),
     on_incumbent: Option<OnIncumbent<'a>>,
-    exchange: &'a dyn Exchange,
-    stop: &'a AtomicBool,
+    /// The processes that share the search.
+    pub exchange: &'a dyn Exchange,
+    /// The flag that stops the search.
+    pub stop: &'a AtomicBool,
     /// Whether the search, or an inner one, has seen the stop flag.
     stopped: Arc<AtomicBool>,
     started: Instant,
-    /// Only a cheaper solution is of use.
-    bound: Option<Cost>,
+    /// Only a solution that costs less is of use; `None`: any solution.
+    pub bound: Option<Cost>,
     /// A solution of at most this cost need not be improved.
-    good_enough: Option<Cost>,
-    threads: usize,
+    pub(crate) good_enough: Option<Cost>,
+    /// The number of threads of the search.
+    pub threads: usize,
 }
 
 impl<'a> Control<'a> {
@@ -63,11 +67,6 @@ impl<'a> Control<'a> {
         Control { threads: threads.max(1), ..self }
     }
 
-    /// Ends the search at a solution of at most this cost: the proof that follows improves it.
-    pub(super) fn with_good_enough(self, good_enough: Option<Cost>) -> Self {
-        Control { good_enough, ..self }
-    }
-
     /// The control of an inner search with its own limits: same clock, stop flag and progress callback. Passes on each solution
     /// that costs less than the bound, as `translate` changes it, unless that gives `None`.
     pub fn child<'b>(
@@ -99,36 +98,6 @@ impl<'a> Control<'a> {
             good_enough: self.good_enough,
             threads: self.threads,
         }
-    }
-
-    /// The same control of a search whose solution is only a part: it may cost anything.
-    pub(crate) fn without_bound(self) -> Self {
-        Control { bound: None, good_enough: None, ..self }
-    }
-
-    /// The processes that share the search.
-    pub fn exchange(&self) -> &'a dyn Exchange {
-        self.exchange
-    }
-
-    /// The flag that stops the search.
-    pub fn stop(&self) -> &'a AtomicBool {
-        self.stop
-    }
-
-    /// The number of threads of the search.
-    pub fn threads(&self) -> usize {
-        self.threads
-    }
-
-    /// The limits of time, nodes and memory.
-    pub fn limits(&self) -> &'a Limits {
-        self.limits
-    }
-
-    /// Only a solution that costs less is of use; `None`: any solution.
-    pub fn bound(&self) -> Option<Cost> {
-        self.bound
     }
 
     /// Whether a solution of this cost need not be improved.

@@ -103,25 +103,26 @@ impl<P: Puzzle> Search<P> for Prove<P> {
         let first = match &self.search {
             Some(search) => {
                 let Task { puzzle, start, heuristic, control } = task.again();
-                let limits = control.limits();
+                let limits = control.limits;
                 let good_enough = self.good_enough(puzzle, limits.nodes);
-                let control = control.child(limits, None, |incumbent| Some(incumbent.clone()));
-                search.run(puzzle, start, heuristic, &mut control.with_good_enough(good_enough))?
+                let mut control = control.child(limits, None, |incumbent| Some(incumbent.clone()));
+                control.good_enough = good_enough;
+                search.run(puzzle, start, heuristic, &mut control)?
             }
             None => SearchResult::new(End::NoSolution, None, false, Stats::default()),
         };
-        if task.control.exchange().rank() > 0 {
+        if task.control.exchange.rank() > 0 {
             return Ok(first); // only rank 0 makes the proof
         }
         let mut best = self.prove(first, task.again())?;
-        let Some(widen) = self.widen.as_ref().filter(|_| task.control.exchange().is_alone()) else { return Ok(best) };
+        let Some(widen) = self.widen.as_ref().filter(|_| task.control.exchange.is_alone()) else { return Ok(best) };
         for doublings in 1..MAX_DOUBLINGS {
             let is_decided = best.proven_optimal || best.end == End::NoSolution;
             let Task { puzzle, start, heuristic, control } = task.again();
-            if is_decided || control.limits().time.is_none() || control.reached(&|| 0).is_some() {
+            if is_decided || control.limits.time.is_none() || control.reached(&|| 0).is_some() {
                 break;
             }
-            let limits = control.limits().after(best.stats.generated);
+            let limits = control.limits.after(best.stats.generated);
             let wider = {
                 let mut inner = control.child(&limits, best.cost, |incumbent| Some(incumbent.clone()));
                 widen(1 << doublings).run(puzzle, start, heuristic, &mut inner)

@@ -54,7 +54,7 @@ impl<P: Puzzle> ImageSearch<P> {
         before: Stats,
         Task { puzzle, heuristic, control, .. }: Task<'_, '_, P>,
     ) -> Result<SearchResult, HeuristicError> {
-        let limits = control.limits().after(before.generated);
+        let limits = control.limits.after(before.generated);
         let translate =
             |incumbent: &Incumbent| Some(Incumbent { moves: image.solution(&incumbent.moves), cost: incumbent.cost });
         let control = &mut control.child(&limits, bound, translate);

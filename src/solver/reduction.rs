@@ -55,10 +55,10 @@ impl Stages {
     /// Looks for a short solution with the network of the whole cube; `None` without such a network, or if a solution
     /// below the bound may be longer.
     fn near(&mut self, text: &str, n: usize, control: &mut Control<'_>) -> Result<Option<StageResult>, HeuristicError> {
-        let bound = control.bound().unwrap_or(WHOLE_MOVES + 1);
+        let bound = control.bound.unwrap_or(WHOLE_MOVES + 1);
         let Some(whole) = self.whole.as_mut().filter(|_| bound <= WHOLE_MOVES + 1) else { return Ok(None) };
-        let limits = control.limits().clone();
-        let limits = if control.bound().is_some() { limits } else { limits.share(WHOLE_DIVISOR) };
+        let limits = control.limits.clone();
+        let limits = if control.bound.is_some() { limits } else { limits.share(WHOLE_DIVISOR) };
         (whole.solve)(text, n.div_ceil(WHOLE_DIVISOR as usize), Some(bound), &limits, control).map(Some)
     }
 
@@ -78,7 +78,7 @@ impl Stages {
                 true => (facelets_of_cube3(&facelets), n),
                 false => (facelets, STAGE_WIDTH * n),
             };
-            let limits = control.limits().after(stats.generated);
+            let limits = control.limits.after(stats.generated);
             let (result, names) = (stage.solve)(&text, n, None, &limits, control)?;
             *stats = stats.and(&result.stats);
             let Some(names) = names else { return Ok(Err(result.end)) };
@@ -136,8 +136,11 @@ impl Visitor for BuildStage {
                 build_search(&plan, &solver.entry, SearchParts::default(), &mut solver.perimeters, &solver.stop);
             let (search, _) = built.map_err(failed)?;
             let start = puzzle.parse(text).map_err(failed)?;
-            let control = control.child(limits, bound, |_| None);
-            let mut control = if bound.is_none() { control.without_bound() } else { control };
+            let mut control = control.child(limits, bound, |_| None);
+            if bound.is_none() {
+                // The solution of a stage is only a part: it may cost anything.
+                (control.bound, control.good_enough) = (None, None);
+            }
             let result = search.run(&*puzzle, &start, &mut *solver.heuristic, &mut control)?;
             let names = result.moves.as_ref().map(|moves| move_names(&*puzzle, moves).join(" "));
             Ok((result, names))
@@ -164,7 +167,7 @@ impl<P: Puzzle> Search<P> for Reduction<P::State> {
         }
         let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
         let (near, mut stats) = match stages.near(&puzzle.format(start), self.n, control)? {
-            Some((result, None)) if control.bound().is_some() => return Ok(result),
+            Some((result, None)) if control.bound.is_some() => return Ok(result),
             Some((result, names)) => (names, result.stats),
             None => (None, Stats::default()),
         };
@@ -175,9 +178,9 @@ impl<P: Puzzle> Search<P> for Reduction<P::State> {
                 Err(end) => return Ok(SearchResult::new(end, None, false, stats)),
             },
         };
-        let moves = shortened(puzzle, start, &found, |state| puzzle.is_goal(state), AROUND, control.stop());
+        let moves = shortened(puzzle, start, &found, |state| puzzle.is_goal(state), AROUND, control.stop);
         let solution = Incumbent::replayed(puzzle, start, moves);
-        if control.bound().is_none_or(|bound| solution.cost < bound) {
+        if control.bound.is_none_or(|bound| solution.cost < bound) {
             control.report_incumbent(&solution);
         }
         Ok(SearchResult::new(End::Solved, Some(solution), false, stats))

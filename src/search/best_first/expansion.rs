@@ -55,7 +55,7 @@ struct ExpandedPart<S> {
 impl<P: Puzzle> BestFirstRun<'_, P> {
     /// Generates the children of nodes, by one move of each or by all, and takes them in.
     pub(super) fn expand(&mut self, block: &[(NodeId, Option<Move>)], control: &mut Control<'_>) {
-        let threads = control.threads();
+        let threads = control.threads;
         let too_costly = self.too_costly();
         let each = if block.iter().any(|(_, action)| action.is_none()) { self.puzzle.move_count() } else { 1 };
         let one_by_one = block.len() < MIN_PARALLEL;
