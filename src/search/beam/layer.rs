@@ -84,27 +84,20 @@ impl<S: Copy> BeamLayer<S> {
     where
         S: Send + Sync,
     {
-        fn pick<T: Copy + Send + Sync>(threads: usize, from: &[T], ids: &[NodeId]) -> Vec<T> {
-            let (mut picked, count) = (Vec::new(), if from.is_empty() { 0 } else { ids.len() });
-            extend(threads, &mut picked, count, GRAIN, |i| from[ids[i] as usize]);
-            picked
+        let mut picked = BeamLayer::default();
+        macro_rules! pick {
+            ($($column:ident)*) => {
+                $(
+                    let count = if self.$column.is_empty() { 0 } else { ids.len() };
+                    extend(threads, &mut picked.$column, count, GRAIN, |i| self.$column[ids[i] as usize]);
+                )*
+            };
         }
+        pick!(states hashes costs parents owners moves values scores);
         let moves = self.policy.len() / self.states.len().max(1);
-        let mut policy = Vec::new();
         let row = |i: usize| &self.policy[ids[i] as usize * moves..][..moves];
-        extend_rows(threads, &mut policy, (ids.len(), moves), GRAIN, row);
-        BeamLayer {
-            states: pick(threads, &self.states, ids),
-            hashes: pick(threads, &self.hashes, ids),
-            costs: pick(threads, &self.costs, ids),
-            parents: pick(threads, &self.parents, ids),
-            owners: pick(threads, &self.owners, ids),
-            moves: pick(threads, &self.moves, ids),
-            values: pick(threads, &self.values, ids),
-            scores: pick(threads, &self.scores, ids),
-            policy,
-            ..BeamLayer::default()
-        }
+        extend_rows(threads, &mut picked.policy, (ids.len(), moves), GRAIN, row);
+        picked
     }
 
     /// Children of other layers, without estimates; `ids` are pairs of a layer and an index in it.
@@ -112,23 +105,16 @@ impl<S: Copy> BeamLayer<S> {
     where
         S: 'a,
     {
-        macro_rules! column {
-            ($column:ident) => {
-                ids.iter().map(|&(from, i)| layer(from).$column[i]).collect()
+        let mut collected = BeamLayer::default();
+        macro_rules! collect {
+            ($($column:ident)*) => {
+                $(if ids.first().is_some_and(|&(from, _)| !layer(from).$column.is_empty()) {
+                    collected.$column = ids.iter().map(|&(from, i)| layer(from).$column[i]).collect();
+                })*
             };
         }
-        let has_owners = ids.first().is_some_and(|&(from, _)| !layer(from).owners.is_empty());
-        BeamLayer {
-            states: column!(states),
-            hashes: column!(hashes),
-            costs: column!(costs),
-            parents: column!(parents),
-            moves: column!(moves),
-            priors: column!(priors),
-            order: column!(order),
-            owners: if has_owners { column!(owners) } else { Vec::new() },
-            ..BeamLayer::default()
-        }
+        collect!(states hashes costs parents owners moves priors order);
+        collected
     }
 
     /// Adds children of other layers, without estimates; each layer comes with the indices of its children to add.
