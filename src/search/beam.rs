@@ -304,24 +304,23 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
 
     /// Makes the first layer: the start, on the rank that owns it.
     fn begin(&mut self) -> Result<(), HeuristicError> {
-        let start = self.start;
-        let hash = self.puzzle.state_hash(&start);
-        if self.exchange.owner(hash) != self.exchange.rank() {
-            return Ok(());
+        let hash = self.puzzle.state_hash(&self.start);
+        if self.exchange.owner(hash) == self.exchange.rank() {
+            self.evaluated.insert(hash);
+            self.layer = self.layer_of(vec![self.start])?;
         }
-        self.evaluated.insert(hash);
-        let mut layer = BeamLayer {
-            states: vec![start],
-            hashes: vec![hash],
-            costs: vec![0],
-            scores: vec![0.0],
-            ..BeamLayer::default()
-        };
+        Ok(())
+    }
+
+    /// States as a layer without costs or scores; evaluated, if move probabilities are used.
+    fn layer_of(&mut self, states: Vec<P::State>) -> Result<BeamLayer<P::State>, HeuristicError> {
+        let hashes = states.iter().map(|state| self.puzzle.state_hash(state)).collect();
+        let (costs, scores) = (vec![0; states.len()], vec![0.0; states.len()]);
+        let mut layer = BeamLayer { states, hashes, costs, scores, ..BeamLayer::default() };
         if self.queue.query == Query::ValuesAndPolicy {
             self.evaluate_rest(&mut layer)?;
         }
-        self.layer = layer;
-        Ok(())
+        Ok(layer)
     }
 
     /// Goes from one layer to the next, unless a solution is found.

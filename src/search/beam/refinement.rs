@@ -158,7 +158,8 @@ impl<P: Puzzle> BeamRun<'_, P> {
             return Ok(roots);
         }
         let is_current = from.layer == self.back_pointers.len() && self.settings.device.is_none();
-        let evaluated = if is_current { None } else { Some(self.evaluate_again(from.layer)?) };
+        // `make` reads costs and scores, but the roots do not depend on them.
+        let evaluated = if is_current { None } else { Some(self.layer_of(self.states_of(from.layer)?)?) };
         let layer = evaluated.as_ref().unwrap_or(&self.layer);
         let candidates = self.candidates(layer, ROOTS_PER_WIDTH, false)?;
         let key = |i, action| Some(candidates.key(layer, i, action));
@@ -175,17 +176,6 @@ impl<P: Puzzle> BeamRun<'_, P> {
         };
         let firsts = made.iter().zip(&fresh).flat_map(|(made, fresh)| fresh.iter().map(move |&i| (made, i as usize)));
         Ok(firsts.map(root).collect())
-    }
-
-    /// Generates and evaluates the states of an earlier layer again.
-    fn evaluate_again(&mut self, layer: usize) -> Result<BeamLayer<P::State>, HeuristicError> {
-        let states = self.states_of(layer)?;
-        let hashes = states.iter().map(|state| self.puzzle.state_hash(state)).collect();
-        // `make` reads costs and scores, but the roots do not depend on them.
-        let (costs, scores) = (vec![0; states.len()], vec![0.0; states.len()]);
-        let mut evaluated = BeamLayer { states, hashes, costs, scores, ..BeamLayer::default() };
-        self.evaluate_rest(&mut evaluated)?;
-        Ok(evaluated)
     }
 }
 
