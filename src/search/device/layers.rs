@@ -1,6 +1,6 @@
 //! The layers of one search on a device.
 
-use super::near_goals::firsts;
+use super::near_goals::{firsts, nearest};
 use super::sharing::{deliver, fetch, least, owners};
 use super::timings::Timings;
 use super::{Chunk, DeviceEngine, EngineParts, check_estimate, count_of, on_device, too_wide};
@@ -348,14 +348,12 @@ impl DeviceLayers<'_> {
     /// The chosen children near a goal.
     fn hits(&self) -> Vec<Hit> {
         let ChildColumns { ids, ranks, hashes, .. } = &self.chosen;
-        let (hits, depths) = self.parts.near_goals.hits(hashes, MAX_HITS);
+        let (is_near, depths) = self.parts.near_goals.depths(hashes);
+        let hits = nearest(&is_near, &depths, MAX_HITS);
         let count = hits.size()[0] as usize;
-        if count == 0 {
-            return Vec::new();
-        }
         let ranks = if ranks.numel() > 0 { ranks } else { &hashes.zeros_like() };
-        let part = |column: &Tensor| column.index_select(0, &hits);
-        let numbers: Vec<i64> = host_numbers(&Tensor::stack(&[&depths, &part(hashes), &part(ranks), &part(ids)], 0));
+        let columns = [&depths, hashes, ranks, ids].map(|column| column.index_select(0, &hits));
+        let numbers: Vec<i64> = host_numbers(&Tensor::stack(&columns, 0));
         let hit = |i: usize| {
             let [depth, hash, rank, id] = [0, 1, 2, 3].map(|row| numbers[row * count + i]);
             let (parent, action) = (id / self.parts.moves.count, id % self.parts.moves.count);

@@ -62,20 +62,13 @@ impl NearGoals {
         let (is_near, places) = self.find(hashes);
         (is_near, self.depths.index_select(0, &places).to_kind(Kind::Int64))
     }
+}
 
-    /// The indices of the hashes of states near the goals, and their moves to the nearest, the nearest first, at most `most`.
-    /// Waits for the device.
-    pub(super) fn hits(&self, hashes: &Tensor, most: i64) -> (Tensor, Tensor) {
-        let (is_near, places) = self.find(hashes);
-        let hits = is_near.nonzero().flatten(0, 1);
-        if hits.numel() == 0 {
-            return (hits.shallow_clone(), hits);
-        }
-        let depths = self.depths.index_select(0, &places.index_select(0, &hits));
-        let (depths, order) = depths.sort_stable(true, 0, false);
-        let count = hits.size()[0].min(most);
-        (hits.index_select(0, &order.narrow(0, 0, count)), depths.narrow(0, 0, count).to_kind(Kind::Int64))
-    }
+/// The indices of the states near the goals, those of least cost first, at most `most`. Waits for the device.
+pub(super) fn nearest(is_near: &Tensor, costs: &Tensor, most: i64) -> Tensor {
+    let near = is_near.nonzero().flatten(0, 1);
+    let order = costs.index_select(0, &near).argsort_stable(true, 0, false);
+    near.index_select(0, &order.narrow(0, 0, near.size()[0].min(most)))
 }
 
 /// The children for which a mask holds and whose moves are legal, `rows × moves`; `None`: all moves are legal.

@@ -1,6 +1,6 @@
 //! The nodes of a best-first search on a device.
 
-use super::near_goals::{both, unique};
+use super::near_goals::{both, nearest, unique};
 use super::{Chunk, DeviceEngine, EngineParts, check_estimate, count_of, on_device};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Move};
@@ -207,18 +207,10 @@ impl DeviceNodes<'_> {
             let at = children.divide_scalar_mode(moves, "floor");
             let (parents, actions) = (taken.nodes.index_select(0, &at), children.remainder(moves));
             let (is_near, depths) = self.parts.near_goals.depths(&hashes);
-            let hits = is_near.nonzero().flatten(0, 1);
-            let near = match hits.size()[0] {
-                0 => Vec::new(),
-                count => {
-                    let (_, order) = (&costs + depths).index_select(0, &hits).sort_stable(true, 0, false);
-                    let best = hits.index_select(0, &order.narrow(0, 0, count.min(MAX_HITS)));
-                    let [parents, actions] =
-                        [&parents, &actions].map(|column| host_numbers::<i64>(&column.index_select(0, &best)));
-                    let path = |(parent, action)| [self.path_to(parent), vec![action as Move]].concat();
-                    parents.into_iter().zip(actions).map(path).collect()
-                }
-            };
+            let best = nearest(&is_near, &(&costs + depths), MAX_HITS);
+            let [ends, lasts] = [&parents, &actions].map(|column| host_numbers::<i64>(&column.index_select(0, &best)));
+            let path = |(parent, action)| [self.path_to(parent), vec![action as Move]].concat();
+            let near = ends.into_iter().zip(lasts).map(path).collect();
             let [known, is_known] = [known, is_known].map(|all| all.index_select(0, &children));
             let is_stored = is_near.logical_not().logical_and(&costs.less(i64::from(too_costly)));
             let again = is_known.logical_and(&is_stored).nonzero().flatten(0, 1);
