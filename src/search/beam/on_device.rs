@@ -1,14 +1,13 @@
 //! A step of a beam whose layers lie on a device.
 
-use super::cut::Key;
-use super::sharing::{LayerSolution, StateId};
+use super::sharing::StateId;
 use super::{BeamRun, PATH_WEIGHT, PRIOR_WEIGHT};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::{Cost, Puzzle, replay};
 use crate::search::device::DeviceEngine;
 use crate::search::device::layers::{BeamWeights, DeviceLayers, Hit};
 use crate::search::limits::{Interrupt, unless_failed};
-use crate::search::{Control, Limit, Progress, Stats};
+use crate::search::{Control, Incumbent, Limit, Progress, Stats};
 
 const _: () = assert!(PATH_WEIGHT > 0.0, "scores on a device are multiples of it");
 
@@ -48,11 +47,11 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         self.stats.stored += chosen.count;
         self.cut_off |= chosen.cut_off;
         self.take_hits(chosen.hits)?;
-        let limit = reached().or((chosen.generated > budget).then_some(Limit::Nodes));
-        self.agree(limit, control)?;
         if self.best.is_some() {
             return Ok(());
         }
+        let limit = reached().or((chosen.generated > budget).then_some(Limit::Nodes));
+        self.agree(limit, control)?;
         let (stats, best) = (self.stats, self.nearest);
         let reached = |evaluated| {
             control.report(&Progress { stats: Stats { evaluated, ..stats }, best, least_f: None, proof: None });
@@ -70,15 +69,15 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
     fn take_hits(&mut self, hits: Vec<Hit>) -> Result<(), HeuristicError> {
         let mut hits = self.exchange.gather(hits)?.concat();
         hits.sort_unstable();
-        for (i, Hit { rank, parent, action, .. }) in hits.into_iter().enumerate() {
-            let parent = StateId { rank, index: parent };
-            let mut moves = self.path_to(self.back_pointers.len(), parent)?;
+        for Hit { rank, parent, action, .. } in hits {
+            let mut moves = self.path_to(self.back_pointers.len(), StateId { rank, index: parent })?;
             moves.push(action);
             if let Ok((child, cost)) = replay(self.puzzle, &self.start, &moves)
                 && let Some(rest) = self.settings.perimeter.path_to_goal(self.puzzle, &child)
             {
-                let order = (Key::new(0.0, i as u64), action);
-                self.solution = Some(LayerSolution { cost: cost + rest.len() as Cost, order, parent, rest });
+                let cost = cost + rest.len() as Cost;
+                moves.extend(rest);
+                self.best = Some(Incumbent { moves, cost });
                 break;
             }
         }
