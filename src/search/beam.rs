@@ -256,7 +256,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
             }
             self.stats.iterations += 1;
             let step = match &mut on_device {
-                Some(layers) => self.step_on_device(layers, control),
+                Some(layers) => self.step_on_device(layers, control).map_err(|error| layers.with_fitting_width(error)),
                 None => self.step(control),
             };
             if let Err(limit) = unless_failed(step)? {

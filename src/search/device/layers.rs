@@ -212,47 +212,6 @@ impl DeviceLayers<'_> {
         budget: u64,
         is_over: &dyn Fn() -> bool,
     ) -> Result<Chosen, HeuristicError> {
-        self.try_choose(back_pointers, budget, is_over).map_err(|error| self.with_fitting_width(error))
-    }
-
-    /// Adds a width whose children a single GPU can hash to an out-of-memory error.
-    fn with_fitting_width(&self, error: HeuristicError) -> HeuristicError {
-        // A system that promises more memory than it has would kill the process on the way.
-        if !self.rows.device().is_cuda() || !self.exchange.is_alone() {
-            return error;
-        }
-        let fits = |&width: &i64| {
-            let part = |column: &Tensor| column.narrow(0, 0, width);
-            let (rows, hashes) = (part(&self.rows), self.hashes.as_ref().map(part));
-            caught(|| no_grad(|| drop(self.parts.moves.child_hashes(&rows, hashes.as_ref())))).is_ok()
-        };
-        too_wide(error, self.rows.size()[0], fits)
-    }
-
-    /// Waits for the parents and moves of the layer, unless the host has them.
-    ///
-    /// # Errors
-    /// If the device fails.
-    pub(in crate::search) fn end_download(&mut self, into: &mut Vec<BackPointers>) -> Result<(), HeuristicError> {
-        let Some((ids, owners)) = self.download.take() else { return Ok(()) };
-        let (ids, ranks) = on_device(|| {
-            let numbers = |download: &AsyncDownload| host_numbers::<i64>(&download.end());
-            (numbers(&ids), owners.as_ref().map_or_else(Vec::new, numbers))
-        })?;
-        let (mut parents, mut moves) = (Vec::new(), Vec::new());
-        let count = self.parts.moves.count;
-        extend(cores(), &mut parents, ids.len(), GRAIN, |i| (ids[i] / count) as NodeId);
-        extend(cores(), &mut moves, ids.len(), GRAIN, |i| (ids[i] % count) as Move);
-        into.push(BackPointers { parents, owners: ranks.into_iter().map(|rank| rank as u16).collect(), moves });
-        Ok(())
-    }
-
-    fn try_choose(
-        &mut self,
-        back_pointers: &mut Vec<BackPointers>,
-        budget: u64,
-        is_over: &dyn Fn() -> bool,
-    ) -> Result<Chosen, HeuristicError> {
         let is_alone = self.exchange.is_alone();
         let is_over = || is_alone && is_over();
         let none = Chosen { generated: 0, count: 0, hits: Vec::new(), cut_off: true };
@@ -306,6 +265,39 @@ impl DeviceLayers<'_> {
             self.timings.end("note hashes");
             Ok(Chosen { generated, count: count as u64, hits, cut_off })
         })?
+    }
+
+    /// Adds a width whose children a single GPU can hash to an out-of-memory error.
+    pub(in crate::search) fn with_fitting_width(&self, interrupt: Interrupt) -> Interrupt {
+        // A system that promises more memory than it has would kill the process on the way.
+        let can_try = self.rows.device().is_cuda() && self.exchange.is_alone();
+        let fits = |&width: &i64| {
+            let part = |column: &Tensor| column.narrow(0, 0, width);
+            let (rows, hashes) = (part(&self.rows), self.hashes.as_ref().map(part));
+            caught(|| no_grad(|| drop(self.parts.moves.child_hashes(&rows, hashes.as_ref())))).is_ok()
+        };
+        match interrupt {
+            Interrupt::Failed(error) if can_try => too_wide(error, self.rows.size()[0], fits).into(),
+            other => other,
+        }
+    }
+
+    /// Waits for the parents and moves of the layer, unless the host has them.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(in crate::search) fn end_download(&mut self, into: &mut Vec<BackPointers>) -> Result<(), HeuristicError> {
+        let Some((ids, owners)) = self.download.take() else { return Ok(()) };
+        let (ids, ranks) = on_device(|| {
+            let numbers = |download: &AsyncDownload| host_numbers::<i64>(&download.end());
+            (numbers(&ids), owners.as_ref().map_or_else(Vec::new, numbers))
+        })?;
+        let (mut parents, mut moves) = (Vec::new(), Vec::new());
+        let count = self.parts.moves.count;
+        extend(cores(), &mut parents, ids.len(), GRAIN, |i| (ids[i] / count) as NodeId);
+        extend(cores(), &mut moves, ids.len(), GRAIN, |i| (ids[i] % count) as Move);
+        into.push(BackPointers { parents, owners: ranks.into_iter().map(|rank| rank as u16).collect(), moves });
+        Ok(())
     }
 
     /// All children of the layer, legal or not, and their candidate scores: h(parent) − c·ln p, or the parent's score without
@@ -397,9 +389,7 @@ impl DeviceLayers<'_> {
                     done += length;
                     *evaluated += length as u64;
                 }
-                Err(message) => {
-                    self.chunk.halve(length, message).map_err(|error| self.with_fitting_width(error))?;
-                }
+                Err(message) => self.chunk.halve(length, message)?,
             }
         }
         Ok(())
@@ -426,19 +416,14 @@ impl DeviceLayers<'_> {
     /// # Errors
     /// If the device or the exchange fails, or an estimate is not finite.
     pub(in crate::search) fn keep(&mut self) -> Result<Kept, HeuristicError> {
-        self.try_keep().map_err(|error| self.with_fitting_width(error))
-    }
-
-    fn try_keep(&mut self) -> Result<Kept, HeuristicError> {
         on_device(|| {
             let (values, policies): (Vec<_>, Vec<_>) = self.evaluated.drain(..).unzip();
             let values = joined(values, &self.values);
             let policies = self.policies.as_ref().map(|like| joined(policies.into_iter().flatten().collect(), like));
             let nearest = (values.numel() > 0).then(|| {
                 let (least, most) = values.aminmax(0, false);
-                let [least, most] = [least, most].map(|value| AsyncDownload::begin(&value));
-                let [least, most] = [least, most].map(|value| host_values(&value.end())[0]);
-                if most.is_finite() { least } else { most }
+                let ends = host_values(&Tensor::stack(&[least, most], 0));
+                if ends[1].is_finite() { ends[0] } else { ends[1] }
             });
             nearest.map_or(Ok(()), check_estimate)?;
             let scores = values.addcmul(&self.chosen.shares, &self.factors[2]);
