@@ -216,7 +216,7 @@ impl Encode for Cube2 {
     }
 
     fn move_table(&self) -> Option<MoveTable> {
-        Some(MoveTable::permutations_of(self, Corners::SOLVED))
+        Some(turns::move_table(2, self.move_count()))
     }
 }
 

@@ -8,7 +8,7 @@
 //! | file | content |
 //! | --- | --- |
 //! | `moves` | turns of packed states, as tables |
-//! | `turns` | turns of faces: names, and solutions as people write and count them |
+//! | `turns` | turns of faces: names, the move table, and solutions as people write and count them |
 //! | `notation` | reads scrambles |
 //! | `facelets` | reads facelets |
 //! | `symmetry` | the 96 symmetric images |
@@ -325,7 +325,7 @@ impl Encode for Cube3 {
     }
 
     fn move_table(&self) -> Option<MoveTable> {
-        self.costs.is_none().then(|| MoveTable::permutations_of(self, CubeState::SOLVED))
+        self.costs.is_none().then(|| turns::move_table(3, self.move_count()))
     }
 }
 

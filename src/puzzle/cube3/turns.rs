@@ -1,8 +1,10 @@
-//! Turns of faces: their names, and solutions as people write and count them. Adjacent turns of a face are one turn.
+//! Turns of faces: their names, the move table, and solutions as people write and count them. Adjacent turns of a face are
+//! one turn.
 
 use super::{CubeState, FACES, QUARTER_TURNS};
-use crate::puzzle::Move;
+use crate::puzzle::cube_n::geometry::{Turn, stickers};
 use crate::puzzle::notation::counted as counted_as;
+use crate::puzzle::{Move, MoveTable};
 
 /// A turn of a face by one to three quarters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +45,16 @@ pub(super) fn face_and_quarters(action: Move) -> (usize, u8) {
         Some(face) => (face, 2),
         None => (usize::from(action / 2), if action.is_multiple_of(2) { 1 } else { 3 }),
     }
+}
+
+/// The moves of a cube of two or three layers, as permutations of its stickers.
+pub(in crate::puzzle) fn move_table(size: usize, moves: usize) -> MoveTable {
+    let places = stickers(size);
+    let permutation = |action| {
+        let (face, quarters) = face_and_quarters(action);
+        Turn::new(size, face, 1, quarters as i8).permutation(&places)
+    };
+    MoveTable::Permutations((0..moves as Move).map(permutation).collect())
 }
 
 /// Moves as turns, each a face and its quarter turns clockwise, from 1 to 3. Moves about one axis commute, so those of one

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 /// A turn of layers by name of its face U, R or F: layers counted from that face, quarters clockwise as seen from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Turn {
+pub(in crate::puzzle) struct Turn {
     /// The index of the face: 0 to 2.
     pub(super) face: usize,
     /// A bit for each layer.
@@ -61,7 +61,7 @@ fn turned(mut point: Point, face: usize) -> Point {
 
 impl Turn {
     /// A turn named by any face.
-    pub(super) fn new(size: usize, face: usize, layers: u16, quarters: i8) -> Turn {
+    pub(in crate::puzzle) fn new(size: usize, face: usize, layers: u16, quarters: i8) -> Turn {
         let quarters = quarters.rem_euclid(4) as u8;
         if face < 3 {
             return Turn { face, layers, quarters };
@@ -80,7 +80,7 @@ impl Turn {
     }
 
     /// The turn as a permutation of stickers: for each sticker, the one that its colour comes from.
-    pub(super) fn permutation(self, places: &[Point]) -> Vec<u16> {
+    pub(in crate::puzzle) fn permutation(self, places: &[Point]) -> Vec<u16> {
         let size = places.iter().map(|place| place[0]).max().unwrap_or(0);
         let index: HashMap<&Point, u16> = places.iter().zip(0..).collect();
         let mut from: Vec<u16> = (0..).take(places.len()).collect();
