@@ -8,7 +8,8 @@
 //! | `reversible` | [`Reverse`]: goals, scrambles, searches from both ends and perimeters of reversible puzzles |
 
 use crate::error::{Error, Result, SettingError, ensure_setting};
-use crate::heuristic::tiles::BoardHeuristics;
+use crate::heuristic::tiles::{self, BoardHeuristics};
+use crate::heuristic::{self, small_puzzles};
 use crate::puzzle::cube_n::CubeN;
 use crate::puzzle::cube_n::edges::{self, Edges};
 use crate::puzzle::cube2::Cube2;
@@ -76,13 +77,13 @@ impl From<Cube3> for Entry<Cube3> {
 
 impl From<Cube2> for Entry<Cube2> {
     fn from(puzzle: Cube2) -> Self {
-        Entry::reversible(puzzle).with_heuristics().without_network()
+        Entry::reversible(puzzle).with_heuristics(small_puzzles::cube2).without_network()
     }
 }
 
 impl<B: BoardHeuristics> From<Tiles<B>> for Entry<Tiles<B>> {
     fn from(puzzle: Tiles<B>) -> Self {
-        let entry = Entry::reversible(puzzle).with_heuristics();
+        let entry = Entry::reversible(puzzle).with_heuristics(tiles::heuristics);
         let entry = entry.with_search(if B::SIDE == 3 { "astar" } else { "idastar" });
         if B::SIDE > 4 { entry } else { entry.without_network() }
     }
@@ -90,14 +91,15 @@ impl<B: BoardHeuristics> From<Tiles<B>> for Entry<Tiles<B>> {
 
 impl<const WORDS: usize> From<LightsOut<WORDS>> for Entry<LightsOut<WORDS>> {
     fn from(puzzle: LightsOut<WORDS>) -> Self {
-        Entry::reversible(puzzle).with_heuristics().with_search("astar")
+        Entry::reversible(puzzle).with_heuristics(small_puzzles::lights).with_search("astar")
     }
 }
 
 impl From<Sokoban> for Entry<Sokoban> {
     /// A* with the matching solves levels of 10 × 10 with four boxes optimally in a hundredth of a second.
     fn from(puzzle: Sokoban) -> Self {
-        let entry = Entry::irreversible(puzzle).with_heuristics().with_search("astar").without_network();
+        let entry = Entry::irreversible(puzzle).with_heuristics(heuristic::sokoban::heuristics);
+        let entry = entry.with_search("astar").without_network();
         let entry = entry.with_samples(|puzzle| Ok(sokoban(puzzle.counts_pushes())));
         entry.with_random_states(|puzzle, moves, generator| {
             let level = random_level(moves, puzzle.counts_pushes(), generator);
@@ -109,7 +111,7 @@ impl From<Sokoban> for Entry<Sokoban> {
 impl From<Jugs> for Entry<Jugs> {
     /// Its samples are all states that can be reached from the start, with their exact costs.
     fn from(puzzle: Jugs) -> Self {
-        let entry = Entry::irreversible(puzzle).with_heuristics().without_network();
+        let entry = Entry::irreversible(puzzle).with_heuristics(small_puzzles::jugs).without_network();
         let entry = entry.with_samples(|jugs| {
             let samples = SolutionStates::exact(Arc::new(jugs.clone()), &jugs.start());
             let none = || ParseError(format!("{}: no state that needs a move leads to the goal", jugs.name()));

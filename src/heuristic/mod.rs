@@ -30,14 +30,13 @@
 
 pub mod exact;
 mod per_state;
-mod small_puzzles;
-mod sokoban;
+pub(crate) mod small_puzzles;
+pub(crate) mod sokoban;
 pub mod tiles;
 
 pub use exact::exact_distances;
 pub use per_state::{PerState, zero};
 
-use crate::puzzle::Puzzle;
 use ndarray::{Array2, Axis};
 use std::sync::Arc;
 
@@ -187,15 +186,3 @@ pub trait Heuristic<S>: Send {
 
 /// Makes an estimate towards a given goal.
 pub type Retarget<S> = Arc<dyn Fn(&S) -> Option<Box<dyn Heuristic<S>>> + Send + Sync>;
-
-/// Estimates for one puzzle alone, by name.
-pub trait PuzzleHeuristics: Puzzle {
-    /// The estimates, the default last. A table is made at the first query, by [`PerState::deferred`].
-    fn heuristics(&self) -> Vec<PerState<Self::State>>;
-
-    /// One of [`PuzzleHeuristics::heuristics`]; `None` if there is none of that name.
-    fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<Self::State>>> {
-        let found = self.heuristics().into_iter().find(|heuristic| heuristic.name == name)?;
-        Some(Box::new(found))
-    }
-}

@@ -1,6 +1,6 @@
 //! The estimate `matching` for Sokoban: the cheapest assignment of boxes to goals, a lower bound of the pushes.
 
-use super::{PerState, PuzzleHeuristics};
+use super::PerState;
 use crate::puzzle::Move;
 use crate::puzzle::sokoban::level::{Level, NOWHERE, UNREACHABLE};
 use crate::puzzle::sokoban::{Levels, Position, Sokoban, Squares};
@@ -10,10 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The estimate if a box has no goal that it can be pushed to: above the cost of any solvable level.
 const HOPELESS: f32 = 1e6;
 
-impl PuzzleHeuristics for Sokoban {
-    fn heuristics(&self) -> Vec<PerState<Position>> {
-        vec![PerState::new("matching", true, estimate(Arc::clone(&self.levels), !self.pushes))]
-    }
+/// The estimates of the puzzle.
+pub(crate) fn heuristics(puzzle: &Sokoban) -> Vec<PerState<Position>> {
+    vec![PerState::new("matching", true, estimate(Arc::clone(&puzzle.levels), !puzzle.pushes))]
 }
 
 /// The estimate of a level: the pushes of the cheapest matching of boxes to goals; if steps count, also the steps that
@@ -157,6 +156,7 @@ mod tests {
     use crate::puzzle::Notation as _;
     use crate::puzzle::sokoban::Sokoban;
     use crate::random::{below, generator};
+    use crate::registry::Entry;
     use crate::sampler::known_costs;
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
         let level = "########\n#   .  #\n# $ #$ #\n#  @   #\n# .#   #\n########";
         for puzzle in [Sokoban::by_moves(), Sokoban::by_pushes()] {
             let start = puzzle.parse(level).expect("a level");
-            let mut heuristic = puzzle.heuristic("matching").expect("it has it");
+            let mut heuristic = Entry::from(puzzle.clone()).heuristic("matching").expect("it has it");
             let known = known_costs(&puzzle, &start);
             assert!(known.len() > 1000, "{}", known.len());
             let (mut sum, mut costs) = (0.0, 0.0);

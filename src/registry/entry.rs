@@ -2,7 +2,7 @@
 
 use super::reversible::{ByInverses, Reverse};
 use crate::error::{Result, SettingError};
-use crate::heuristic::{Heuristic, PerState, PuzzleHeuristics, zero};
+use crate::heuristic::{Heuristic, PerState, zero};
 use crate::puzzle::{Move, ParseError, Puzzle, Reversible, Rules};
 use crate::random::Generator;
 use crate::sampler::Source;
@@ -55,12 +55,9 @@ impl<P: Puzzle> Entry<P> {
         }
     }
 
-    /// Adds the puzzle's own heuristics.
-    pub fn with_heuristics(self) -> Self
-    where
-        P: PuzzleHeuristics,
-    {
-        Entry { own_heuristics: P::heuristics, ..self }
+    /// Adds the puzzle's own heuristics, the default last. A table is made at the first query, by [`PerState::deferred`].
+    pub fn with_heuristics(self, own: fn(&P) -> Vec<PerState<P::State>>) -> Self {
+        Entry { own_heuristics: own, ..self }
     }
 
     /// Sets the search that measured best without a network.

@@ -1,8 +1,8 @@
 //! The 8-puzzle of the article on breadth-first search: every row of its table, exactly.
 
-use costar::heuristic::{PuzzleHeuristics, zero};
-use costar::puzzle::tiles::{Packed8, Puzzle8};
+use costar::puzzle::tiles::Puzzle8;
 use costar::puzzle::{Notation as _, Rules as _, laws, replay};
+use costar::registry::Entry;
 use costar::search::best_first::BestFirst;
 use costar::search::bidirectional::Bidirectional;
 use costar::search::breadth_first::BreadthFirst;
@@ -27,7 +27,7 @@ fn solve(puzzle: &Puzzle8, search: &dyn Search<Puzzle8>, heuristic: &str) -> Sea
     let start = puzzle.parse(START).expect("it can be solved");
     let (stop, limits) = (AtomicBool::new(false), Limits::default());
     let mut watch = |_: &_| ();
-    let mut heuristic = PuzzleHeuristics::heuristic(puzzle, heuristic).unwrap_or_else(|| Box::new(zero::<Packed8>()));
+    let mut heuristic = Entry::from(puzzle.clone()).heuristic(heuristic).expect("it has it");
     let result = search.run(puzzle, &start, &mut *heuristic, &mut Control::new(&limits, &stop, &mut watch));
     let result = result.expect("no heuristic fails");
     let (end, cost) = replay(puzzle, &start, result.moves.as_deref().expect("solved")).expect("legal moves");

@@ -1,9 +1,9 @@
 //! The water jugs of the article on search: every row of its table.
 
-use costar::heuristic::PuzzleHeuristics as _;
 use costar::heuristic::{Heuristic, zero};
 use costar::puzzle::jugs::{Jugs, Volumes};
 use costar::puzzle::{Notation as _, Rules as _, laws, move_names, replay};
+use costar::registry::Entry;
 use costar::search::beam::Beam;
 use costar::search::best_first::BestFirst;
 use costar::search::breadth_first::BreadthFirst;
@@ -26,12 +26,12 @@ fn solve(search: &dyn Search<Jugs>, heuristic: &mut dyn Heuristic<Volumes>) -> S
 
 /// The first score without its moves, as a cost: Σ over jugs of (10 if volume mod 4 = 0) − |4 − volume|.
 fn first_score() -> Box<dyn Heuristic<Volumes>> {
-    Jugs::new("8,5,3").expect("three jugs").heuristic("sum").expect("it has it")
+    Entry::from(Jugs::new("8,5,3").expect("three jugs")).heuristic("sum").expect("it has it")
 }
 
 /// The second: the least |4 − volume|.
 fn second_score() -> Box<dyn Heuristic<Volumes>> {
-    Jugs::new("8,5,3").expect("three jugs").heuristic("nearest").expect("it has it")
+    Entry::from(Jugs::new("8,5,3").expect("three jugs")).heuristic("nearest").expect("it has it")
 }
 
 const SIX: &str = "(0,1) (1,2) (2,0) (1,2) (0,1) (1,2)";

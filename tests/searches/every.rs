@@ -3,7 +3,7 @@
 use crate::deferred::patient;
 use crate::mocks::{Misleading, scrambled, solve_with, within};
 use crate::pancakes::Pancakes;
-use costar::heuristic::{PuzzleHeuristics as _, exact_distances, zero};
+use costar::heuristic::{exact_distances, zero};
 use costar::puzzle::cube2::Cube2;
 use costar::puzzle::cube3::{Cube3, Cube3HalfTurns};
 use costar::puzzle::lightsout::LightsOut;
@@ -235,7 +235,7 @@ fn free_moves_do_not_go_round_for_ever() {
         ("bfs", &BreadthFirst::default(), false),
     ] {
         let mut watch = |_: &_| ();
-        let mut heuristic = puzzle.heuristic("matching").expect("it has it");
+        let mut heuristic = Entry::from(puzzle.clone()).heuristic("matching").expect("it has it");
         let mut control = Control::new(&limits, &stop, &mut watch);
         let result = search.run(&puzzle, &start, &mut *heuristic, &mut control).expect("nothing fails");
         assert_eq!(result.cost, Some(2), "{name}");

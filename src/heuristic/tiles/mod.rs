@@ -3,8 +3,8 @@
 pub mod distance;
 pub mod patterns;
 
+use super::PerState;
 use super::exact::exact;
-use super::{PerState, PuzzleHeuristics};
 use crate::puzzle::tiles::{Board, Bytes, Packed8, Packed15, Packed24, Tiles};
 use distance::{linear_conflict, manhattan};
 use std::sync::Arc;
@@ -34,12 +34,14 @@ impl BoardHeuristics for Packed24 {}
 
 impl<const SIDE: usize, const CELLS: usize> BoardHeuristics for Bytes<SIDE, CELLS> {}
 
-impl<B: BoardHeuristics> PuzzleHeuristics for Tiles<B> {
-    fn heuristics(&self) -> Vec<PerState<B>> {
-        let with_goals = |own: PerState<B>| {
-            let name = own.name;
-            own.with_goals(Arc::new(move |goal| Tiles::towards(*goal).heuristic(name)))
-        };
-        B::heuristics(self).into_iter().map(with_goals).collect()
-    }
+/// All estimates of a puzzle, the default last, each of which can be made towards another goal.
+pub(crate) fn heuristics<B: BoardHeuristics>(puzzle: &Tiles<B>) -> Vec<PerState<B>> {
+    let with_goals = |own: PerState<B>| {
+        let name = own.name;
+        own.with_goals(Arc::new(move |goal| {
+            let found = heuristics(&Tiles::towards(*goal)).into_iter().find(|heuristic| heuristic.name == name)?;
+            Some(Box::new(found))
+        }))
+    };
+    B::heuristics(puzzle).into_iter().map(with_goals).collect()
 }
