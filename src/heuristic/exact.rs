@@ -1,14 +1,11 @@
-//! Exact distances from the goals, by breadth-first search backwards: of all states of a puzzle in a flat table, or of
-//! the states near the goals in a hash table.
+//! Exact distances from the goals, by breadth-first search backwards: of all states of a puzzle, in a flat table.
 //!
-//! The flat table holds a byte per state of a puzzle whose states [have indices](Indexed): no table of hashes, and no state
+//! The table holds a byte per state of a puzzle whose states [have indices](Indexed): no table of hashes, and no state
 //! is kept (Korf and Schultze, "Large-scale parallel breadth-first search", AAAI 2005). Distances count moves, whatever
 //! they cost.
 
 use super::PerState;
-use crate::puzzle::{Indexed, Move, Reversible};
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use crate::puzzle::Indexed;
 
 /// Stands for a state from which no goal can be reached.
 const UNREACHED: u8 = u8::MAX;
@@ -79,24 +76,12 @@ pub fn exact<P: Indexed>(puzzle: P) -> PerState<P::State> {
     })
 }
 
-/// The distance, in moves, of every state within `depth` moves of a goal.
-pub fn exact_distances<P: Reversible>(puzzle: &P, depth: u32) -> HashMap<P::State, u8, FixedState> {
-    let mut layer = puzzle.goals();
-    let mut table: HashMap<P::State, u8, _> = layer.iter().map(|goal| (*goal, 0)).collect();
-    // Walking back from the goals: the states one move before a state.
-    let moves = 0..puzzle.move_count() as Move;
-    let before = |state| moves.clone().filter_map(move |action| puzzle.apply(&state, puzzle.inverse(action)));
-    for distance in 1..=depth.min(u32::from(u8::MAX)) as u8 {
-        let new = layer.into_iter().flat_map(before).filter(|state| table.try_insert(*state, distance).is_ok());
-        layer = new.collect();
-    }
-    table
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::puzzle::Reversible as _;
     use crate::puzzle::cube2::Cube2;
+    use crate::puzzle::laws::exact_distances;
     use crate::puzzle::tiles::Puzzle8;
 
     /// Positions of the 2×2×2 cube by quarter turns (J. Scherphuis, "Mini Cube").

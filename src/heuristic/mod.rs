@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `mod` | [`Heuristic`], its queries and estimates |
 //! | `per_state` | [`PerState`]: a function of one state as a heuristic; [`zero`] |
-//! | [`exact`] | exact distances: a whole puzzle in a flat table, or the states near the goals in a hash table |
+//! | [`exact`] | exact distances: a whole puzzle in a flat table |
 //! | [`tiles`], `sokoban`, `small_puzzles` | estimates for one puzzle |
 //!
 //! # Example: your own heuristic
@@ -34,7 +34,6 @@ pub(crate) mod small_puzzles;
 pub(crate) mod sokoban;
 pub mod tiles;
 
-pub use exact::exact_distances;
 pub use per_state::{PerState, zero};
 
 use ndarray::{Array2, Axis};

@@ -2,6 +2,7 @@
 
 use super::{Move, Puzzle, Reversible};
 use crate::random::{Generator, below, generator};
+use foldhash::fast::FixedState;
 use std::collections::{HashMap, HashSet};
 
 /// Checks all laws on every state near the goals: parse∘format is the identity; rows are in range and different; inverses
@@ -164,9 +165,15 @@ pub fn states_by_depth<P: Reversible>(puzzle: &P, depth: usize) -> Vec<usize> {
     layers(puzzle, puzzle.goals(), depth).iter().map(Vec::len).collect()
 }
 
+/// The distance, in moves, of every state within `depth` moves of a goal, or within 255.
+pub fn exact_distances<P: Reversible>(puzzle: &P, depth: u32) -> HashMap<P::State, u8, FixedState> {
+    let layers = layers(puzzle, puzzle.goals(), depth as usize).into_iter().zip(0..=u8::MAX);
+    layers.flat_map(|(layer, distance)| layer.into_iter().map(move |state| (state, distance))).collect()
+}
+
 /// The states by their distance from the starts, up to a depth.
 fn layers<P: Puzzle>(puzzle: &P, starts: Vec<P::State>, depth: usize) -> Vec<Vec<P::State>> {
-    let mut seen: HashSet<P::State> = starts.iter().copied().collect();
+    let mut seen: HashSet<P::State, FixedState> = starts.iter().copied().collect();
     let mut layers = vec![starts];
     for before in 0..depth {
         let children = layers[before].iter().flat_map(|state| puzzle.children(state));

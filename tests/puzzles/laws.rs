@@ -1,9 +1,10 @@
 //! The laws of every puzzle, and what is special about each.
 
-use costar::heuristic::{exact_distances, zero};
+use costar::heuristic::zero;
 use costar::puzzle::cube_n::edges::Edges;
 use costar::puzzle::cube_n::{CubeN, Metric};
 use costar::puzzle::cube2::Cube2;
+use costar::puzzle::laws::exact_distances;
 use costar::puzzle::permutation::{Description, Permutation};
 use costar::puzzle::sokoban::Sokoban;
 use costar::puzzle::tiles::{Puzzle8, Puzzle15, Puzzle24, Puzzle35, Puzzle48};

@@ -2,8 +2,9 @@
 
 use crate::mocks::{Knowing, Roundabout, scrambled, solve_with};
 use crate::pancakes::Pancakes;
-use costar::heuristic::{Estimates, Heuristic, HeuristicError, PerState, Query, exact_distances, zero};
+use costar::heuristic::{Estimates, Heuristic, HeuristicError, PerState, Query, zero};
 use costar::puzzle::cube3::{Cube3, CubeState};
+use costar::puzzle::laws::exact_distances;
 use costar::puzzle::permutation::{Description, Permutation};
 use costar::puzzle::tiles::Puzzle8;
 use costar::puzzle::{Notation as _, Rules};

@@ -2,8 +2,9 @@
 
 use crate::mocks::{Misleading, scrambled, solve_with, within};
 use crate::pancakes::Pancakes;
-use costar::heuristic::{Estimates, Heuristic, HeuristicError, Query, exact_distances, zero};
+use costar::heuristic::{Estimates, Heuristic, HeuristicError, Query, zero};
 use costar::puzzle::cube2::{Corners, Cube2};
+use costar::puzzle::laws::exact_distances;
 use costar::puzzle::{Rules as _, replay};
 use costar::random::generator;
 use costar::search::Search as _;

@@ -2,9 +2,10 @@
 
 use crate::mocks::{Knowing, Misleading, scrambled, solve_with};
 use crate::pancakes::Pancakes;
-use costar::heuristic::{exact_distances, zero};
+use costar::heuristic::zero;
 use costar::puzzle::Rules as _;
 use costar::puzzle::cube2::Cube2;
+use costar::puzzle::laws::exact_distances;
 use costar::puzzle::replay;
 use costar::random::generator;
 use costar::search::Search as _;

@@ -3,9 +3,10 @@
 use crate::deferred::patient;
 use crate::mocks::{Misleading, scrambled, solve_with, within};
 use crate::pancakes::Pancakes;
-use costar::heuristic::{exact_distances, zero};
+use costar::heuristic::zero;
 use costar::puzzle::cube2::Cube2;
 use costar::puzzle::cube3::{Cube3, Cube3HalfTurns};
+use costar::puzzle::laws::exact_distances;
 use costar::puzzle::lightsout::LightsOut;
 use costar::puzzle::move_costs::MoveCosts;
 use costar::puzzle::sokoban::Sokoban;

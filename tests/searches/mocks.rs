@@ -1,9 +1,10 @@
 //! Heuristics that stand in for a network, and functions that run searches with them.
 
 use crate::pancakes::Pancakes;
-use costar::heuristic::{Estimates, Heuristic, HeuristicError, PerState, Query, exact_distances};
+use costar::heuristic::{Estimates, Heuristic, HeuristicError, PerState, Query};
 use costar::puzzle::Rules as _;
 use costar::puzzle::cube3::{Cube3, CubeState};
+use costar::puzzle::laws::exact_distances;
 use costar::puzzle::{Move, Reversible, replay};
 use costar::random::Generator;
 use costar::registry::perimeter_heuristic;

@@ -2,8 +2,9 @@
 
 use crate::mocks::scrambled;
 use crate::pancakes::Pancakes;
-use costar::heuristic::{Heuristic, HeuristicError, PerState, exact_distances, zero};
+use costar::heuristic::{Heuristic, HeuristicError, PerState, zero};
 use costar::puzzle::cube3::{Cube3, Cube3HalfTurns};
+use costar::puzzle::laws::exact_distances;
 use costar::puzzle::lightsout::LightsOut;
 use costar::puzzle::permutation::{Description, Permutation};
 use costar::puzzle::tiles::Puzzle8;

@@ -1,11 +1,11 @@
 //! Labels that a perimeter gives.
 
 use super::plan;
-use costar::heuristic::exact_distances;
 use costar::neural::device::{Device, set_cpu_threads};
 use costar::neural::learner::Learner;
 use costar::neural::precision::Precision;
 use costar::puzzle::cube3::Cube3;
+use costar::puzzle::laws::exact_distances;
 use costar::puzzle::tiles::Puzzle8;
 use costar::puzzle::{Encode as _, Notation as _};
 use costar::sampler::{Sampler, Walks};

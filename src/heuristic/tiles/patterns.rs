@@ -165,7 +165,8 @@ pub fn pattern_databases(puzzle: &Tiles<Packed15>) -> PerState<Packed15> {
 mod tests {
     use super::super::distance::manhattan;
     use super::*;
-    use crate::heuristic::{Heuristic as _, exact_distances};
+    use crate::heuristic::Heuristic as _;
+    use crate::puzzle::laws::exact_distances;
     use crate::puzzle::tiles::Puzzle15;
     use crate::random::{below, generator};
     use std::sync::OnceLock;
