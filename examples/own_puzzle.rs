@@ -5,7 +5,7 @@
 
 use costar::neural::device::Device;
 use costar::neural::network::NetworkKind;
-use costar::puzzle::{Encode, Encoding, Move, Notation, ParseError, Reversible, Rules, laws};
+use costar::puzzle::{Encode, Encoding, Move, Notation, ParseError, Rules, laws};
 use costar::registry::Entry;
 use costar::solver::Solver;
 use costar::train::{Event, TrainOptions, Training};
@@ -46,6 +46,18 @@ impl Rules for TopSpin {
     fn is_goal(&self, state: &Self::State) -> bool {
         state.is_sorted()
     }
+
+    fn goals(&self) -> Vec<Self::State> {
+        vec![std::array::from_fn(|place| place as u8)]
+    }
+
+    fn inverse(&self, action: Move) -> Move {
+        [1, 0, 2][usize::from(action)]
+    }
+
+    fn default_depth(&self) -> u32 {
+        28
+    }
 }
 
 impl Notation for TopSpin {
@@ -82,20 +94,6 @@ impl Encode for TopSpin {
     }
 }
 
-impl Reversible for TopSpin {
-    fn goals(&self) -> Vec<Self::State> {
-        vec![std::array::from_fn(|place| place as u8)]
-    }
-
-    fn inverse(&self, action: Move) -> Move {
-        [1, 0, 2][usize::from(action)]
-    }
-
-    fn default_depth(&self) -> u32 {
-        28
-    }
-}
-
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let samples: u64 = arguments.next().unwrap_or_else(|| "3000000".into()).parse()?;
@@ -104,7 +102,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The laws of every puzzle, and the number of states at each distance.
     laws::check(&TopSpin, &[1, 3, 6, 12, 24, 47]);
 
-    let puzzle = Entry::reversible(TopSpin);
+    let puzzle = Entry::new(TopSpin);
     let options = TrainOptions {
         net: Some(NetworkKind::Mlp),
         width: Some(256),

@@ -1,11 +1,11 @@
 //! The puzzles by name, and facts about each beyond its rules: its own estimates, the search that measured best
-//! without a network, its training samples, and what reversible moves allow.
+//! without a network, its training samples and its random states.
 //!
 //! | file | content |
 //! | --- | --- |
 //! | `registry` | the names, and the [`Entry`] of each puzzle; CONTRIBUTING.md says how to add one |
 //! | `entry` | [`Entry`] and [`PuzzleFacts`] |
-//! | `reversible` | [`Reverse`]: goals, scrambles, searches from both ends and perimeters of reversible puzzles |
+//! | `perimeter` | the heuristic `perimeter` of reversible puzzles |
 
 use crate::error::{Error, Result, SettingError, ensure_setting};
 use crate::heuristic::tiles::{self, BoardHeuristics};
@@ -20,19 +20,19 @@ use crate::puzzle::move_costs::MoveCosts;
 use crate::puzzle::permutation::{Description, Permutation};
 use crate::puzzle::sokoban::Sokoban;
 use crate::puzzle::tiles::{Bytes, Packed8, Packed15, Packed24, Tiles};
-use crate::puzzle::{Notation as _, ParseError, Puzzle, Reversible, Rules};
+use crate::puzzle::{Notation as _, ParseError, Puzzle, Rules};
 use crate::random::{Generator, below};
 use crate::sampler::{SolutionStates, Source, random_level, sokoban};
 use std::path::Path;
 use std::sync::Arc;
 
 mod entry;
-mod reversible;
+mod perimeter;
 
 #[cfg(feature = "cli")]
 pub(crate) use entry::has_unit_costs;
 pub use entry::{Entry, PuzzleFacts};
-pub use reversible::{Reverse, perimeter_heuristic};
+pub use perimeter::perimeter_heuristic;
 
 /// The puzzles beside [`NAMES`] and files.
 pub const OTHERS: &str = "another size (lightsout2 to lightsout15), another cube (cube4 to cube11, with :htm, :obtm or :oriented), other jugs \
@@ -64,26 +64,26 @@ pub fn included(name: &str) -> Option<Description> {
     Some(description.that_comes_with_costar())
 }
 
-/// A [`Reversible`] puzzle of your own needs no more than [`Entry::reversible`]; more is known of the built-in ones.
+/// A puzzle of your own needs no more than [`Entry::new`]; more is known of the built-in ones.
 impl From<Cube3> for Entry<Cube3> {
     fn from(puzzle: Cube3) -> Self {
         if puzzle.own_costs().is_some() {
-            return Entry::reversible(puzzle).with_search("nbs").without_network();
+            return Entry::new(puzzle).with_search("nbs").without_network();
         }
         // With a policy head, `resolve` makes it a beam.
-        Entry::reversible(puzzle).with_search("bwas")
+        Entry::new(puzzle).with_search("bwas")
     }
 }
 
 impl From<Cube2> for Entry<Cube2> {
     fn from(puzzle: Cube2) -> Self {
-        Entry::reversible(puzzle).with_heuristics(small_puzzles::cube2).without_network()
+        Entry::new(puzzle).with_heuristics(small_puzzles::cube2).without_network()
     }
 }
 
 impl<B: BoardHeuristics> From<Tiles<B>> for Entry<Tiles<B>> {
     fn from(puzzle: Tiles<B>) -> Self {
-        let entry = Entry::reversible(puzzle).with_heuristics(tiles::heuristics);
+        let entry = Entry::new(puzzle).with_heuristics(tiles::heuristics);
         let entry = entry.with_search(if B::SIDE == 3 { "astar" } else { "idastar" });
         if B::SIDE > 4 { entry } else { entry.without_network() }
     }
@@ -91,14 +91,14 @@ impl<B: BoardHeuristics> From<Tiles<B>> for Entry<Tiles<B>> {
 
 impl<const WORDS: usize> From<LightsOut<WORDS>> for Entry<LightsOut<WORDS>> {
     fn from(puzzle: LightsOut<WORDS>) -> Self {
-        Entry::reversible(puzzle).with_heuristics(small_puzzles::lights).with_search("astar")
+        Entry::new(puzzle).with_heuristics(small_puzzles::lights).with_search("astar")
     }
 }
 
 impl From<Sokoban> for Entry<Sokoban> {
     /// A* with the matching solves levels of 10 × 10 with four boxes optimally in a hundredth of a second.
     fn from(puzzle: Sokoban) -> Self {
-        let entry = Entry::irreversible(puzzle).with_heuristics(heuristic::sokoban::heuristics);
+        let entry = Entry::new(puzzle).with_heuristics(heuristic::sokoban::heuristics);
         let entry = entry.with_search("astar").without_network();
         let entry = entry.with_samples(|puzzle| Ok(sokoban(puzzle.counts_pushes())));
         entry.with_random_states(|puzzle, moves, generator| {
@@ -111,7 +111,7 @@ impl From<Sokoban> for Entry<Sokoban> {
 impl From<Jugs> for Entry<Jugs> {
     /// Its samples are all states that can be reached from the start, with their exact costs.
     fn from(puzzle: Jugs) -> Self {
-        let entry = Entry::irreversible(puzzle).with_heuristics(small_puzzles::jugs).without_network();
+        let entry = Entry::new(puzzle).with_heuristics(small_puzzles::jugs).without_network();
         let entry = entry.with_samples(|jugs| {
             let samples = SolutionStates::exact(Arc::new(jugs.clone()), &jugs.start());
             let none = || ParseError(format!("{}: no state that needs a move leads to the goal", jugs.name()));
@@ -125,11 +125,8 @@ impl From<Jugs> for Entry<Jugs> {
 
 impl<const N: usize> From<Permutation<N>> for Entry<Permutation<N>> {
     fn from(puzzle: Permutation<N>) -> Self {
-        if puzzle.is_reversible() {
-            return Entry::reversible(puzzle);
-        }
         // A move that is repeated leads back to where it began, so every reached state can be solved.
-        Entry::irreversible(puzzle)
+        Entry::new(puzzle)
             .with_random_states(|puzzle, moves, generator| random_walk(puzzle, puzzle.goals()[0], moves, generator))
     }
 }
@@ -185,7 +182,7 @@ pub fn visit<V: Visitor>(name: &str, goal: Option<&str>, visitor: V) -> Result<V
         "cube2" => visitor.visit(Cube2.into()),
         "cube3" => visitor.visit(Cube3.into()),
         "cube3:htm" => visitor.visit(Cube3HalfTurns.into()),
-        edges::NAME => visitor.visit(Entry::reversible(Edges::default())),
+        edges::NAME => visitor.visit(Entry::new(Edges::default())),
         "sokoban" => visitor.visit(Sokoban::by_moves().into()),
         "sokoban:pushes" => visitor.visit(Sokoban::by_pushes().into()),
         _ if name.ends_with(".json") => return visit_file(Path::new(name), visitor),

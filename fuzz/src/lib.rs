@@ -9,10 +9,10 @@ use costar::puzzle::cube2::Cube2;
 use costar::puzzle::cube3::Cube3;
 use costar::puzzle::move_costs::MoveCosts;
 use costar::puzzle::permutation::{Description, Permutation};
-use costar::puzzle::{Notation as _, Puzzle};
+use costar::puzzle::{Notation as _, Puzzle, Rules as _};
 use costar::registry::{Entry, NAMES, Visitor, visit};
 use costar::report::{Metrics, Record, parse_lines};
-use costar::search::perimeter::{Extent, PerimeterFolder, PerimeterStore as _};
+use costar::search::perimeter::{Extent, PerimeterFolder};
 use costar::server::ServerConfig;
 use costar::{quantity, train};
 use std::fs;
@@ -76,7 +76,7 @@ pub fn puzzle_file(bytes: &[u8]) {
     let Ok(description) = Description::parse(text) else { return };
     if description.positions() <= 64 {
         let puzzle = Permutation::<64>::new(description);
-        let goal = costar::puzzle::Reversible::goals(&puzzle)[0];
+        let goal = puzzle.goals()[0];
         let written = puzzle.format(&goal);
         assert_eq!(puzzle.parse(&written), Ok(goal), "{written:?}");
     }

@@ -5,10 +5,10 @@ use super::puzzle_flags::check_model;
 use super::{Ending, NOT_SOLVED, OrInput as _, SUCCESS, check_input, puzzle_name, signal};
 use crate::cache;
 use crate::memory;
-use crate::puzzle::{Puzzle, State};
+use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
 use crate::registry::{Entry, Visitor, visit};
-use crate::search::perimeter::{Count, Extent, PerimeterStore};
+use crate::search::perimeter::{Count, Extent, PerimeterFolder};
 use anyhow::{anyhow, bail};
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,35 +55,35 @@ impl Visitor for Args {
         check_model(&**entry.puzzle(), args.model.as_deref()).or_input()?;
         let stop = signal::install()?;
         let name = entry.puzzle().name();
-        let one_way = || anyhow!("the moves of {name} cannot be undone, so it has no perimeter");
+        let one_way = || format!("the moves of {name} cannot be undone, so it has no perimeter");
+        check_input(entry.puzzle().is_reversible(), one_way)?;
         let no_symmetries = || {
             anyhow!(
                 "no perimeter of {name} is kept, for there are no symmetries to join its states by: solve builds its own each time"
             )
         };
-        let reverse = entry.reverse().ok_or_else(one_way).or_input()?;
-        let store = reverse.perimeter_store(entry.puzzle()).ok_or_else(no_symmetries).or_input()?;
+        let folder = PerimeterFolder::new(&**entry.puzzle(), None).ok_or_else(no_symmetries).or_input()?;
         let no_cache = || anyhow!("there is no cache: set COSTAR_CACHE, XDG_CACHE_HOME or HOME");
         cache::folder().ok_or_else(no_cache).or_input()?;
         let Some(depth) = args.depth else {
             let typed = args.puzzle.or_else(|| args.model.map(|model| format!("--model {model}")));
-            return list(&*store, &name, typed.as_ref().unwrap_or(&name));
+            return list(&folder, &name, typed.as_ref().unwrap_or(&name));
         };
         check_input(depth > 0, || "--depth 0: expected at least 1".into())?;
         let bytes = match args.max_memory {
             Some(most) => most.saturating_sub(memory::resident()),
             None => memory::available().map_or(u64::MAX, |bytes| bytes / 5 * 4),
         };
-        if args.count || store.files().iter().all(|kept| kept.depth < depth) {
-            announce(&*store, &name, depth, &stop).or_input()?;
+        if args.count || folder.files().iter().all(|kept| kept.depth < depth) {
+            announce(&folder, &name, depth, &stop).or_input()?;
         }
         let started = Instant::now();
         let bar = PerimeterBar::new();
         let extent = Extent { depth, bytes, time: None, count_last: args.count };
         let mut show = |progress| bar.show(progress);
         let built = match args.count {
-            true => store.make_unsaved(extent, &stop, &mut show).map(|built| (built, None)),
-            false => store.make(extent, &stop, &mut show).map(|(built, kept)| (built, Some(kept))),
+            true => folder.make_unsaved(extent, &stop, &mut show).map(|built| (built, None)),
+            false => folder.make(extent, &stop, &mut show).map(|(built, kept)| (built, Some(kept))),
         };
         drop(bar);
         let Some((perimeter, kept)) = built else {
@@ -117,9 +117,9 @@ impl Visitor for Args {
 }
 
 /// Lists the perimeters in the cache. `typed` is the puzzle as the command line names it.
-fn list<S>(store: &dyn PerimeterStore<S>, name: &str, typed: &str) -> Ending {
+fn list<P: Puzzle>(folder: &PerimeterFolder<'_, P>, name: &str, typed: &str) -> Ending {
     let mut out = io::stdout().lock();
-    let kept = store.files();
+    let kept = folder.files();
     if kept.is_empty() {
         writeln!(out, "no perimeter of {name} is in the cache; costar perimeter {typed} --depth D builds one")?;
     }
@@ -131,10 +131,15 @@ fn list<S>(store: &dyn PerimeterStore<S>, name: &str, typed: &str) -> Ending {
 
 /// Logs the size, memory and time of a perimeter, extrapolated from the layers that one second builds; refuses one that fits
 /// into no memory.
-fn announce<S: State>(store: &dyn PerimeterStore<S>, name: &str, depth: u32, stop: &AtomicBool) -> anyhow::Result<()> {
+fn announce<P: Puzzle>(
+    folder: &PerimeterFolder<'_, P>,
+    name: &str,
+    depth: u32,
+    stop: &AtomicBool,
+) -> anyhow::Result<()> {
     let extent = Extent { depth, bytes: u64::MAX, time: Some(Duration::from_secs(1)), count_last: false };
     let started = Instant::now();
-    let Some(sample) = store.make_unsaved(extent, stop, &mut |_| ()) else { return Ok(()) };
+    let Some(sample) = folder.make_unsaved(extent, stop, &mut |_| ()) else { return Ok(()) };
     let seconds = started.elapsed().as_secs_f64();
     if sample.depth() >= depth || sample.is_whole() || stop.load(Ordering::Relaxed) {
         return Ok(());
@@ -154,14 +159,14 @@ fn announce<S: State>(store: &dyn PerimeterStore<S>, name: &str, depth: u32, sto
     let factor = growth.powf(more);
     let classes = last.classes as f64 * factor;
     // States that the last layer is built from.
-    let states = match store.symmetries().has_inversion() {
+    let states = match folder.symmetries().has_inversion() {
         true => classes / growth.powi(2),
         false => classes / growth * (1.0 + 1.0 / growth),
     };
     let bytes = bytes * factor;
-    let building = PENDING_BYTES + bytes + BUILD_BYTES * classes / growth + states * size_of::<S>() as f64;
+    let building = PENDING_BYTES + bytes + BUILD_BYTES * classes / growth + states * size_of::<P::State>() as f64;
     let memory = memory::resident() as f64 + building;
-    let (classes, each, seconds) = (grouped(classes as u64), store.symmetries().count(), seconds * factor);
+    let (classes, each, seconds) = (grouped(classes as u64), folder.symmetries().count(), seconds * factor);
     let [cache, memory] = [bytes, memory].map(|bytes| quantity::bytes(bytes as u64));
     note!(
         "costar: the perimeter of {name} to depth {depth} will have about {classes} classes of up to {each} states: about \

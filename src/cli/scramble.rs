@@ -70,9 +70,7 @@ impl Args {
     fn instance<P: Puzzle>(&self, entry: &Entry<P>, generator: &mut Generator) -> anyhow::Result<String> {
         let puzzle = &**entry.puzzle();
         let Args { depth, form, .. } = self;
-        if let Some(reverse) = entry.reverse() {
-            let depth = depth.unwrap_or_else(|| reverse.default_depth(puzzle).into());
-            let (moves, state) = reverse.scramble(puzzle, depth, generator);
+        if let Some((moves, state)) = entry.scramble(*depth, generator) {
             return Ok(match form.unwrap_or(Form::Moves) {
                 Form::Moves => move_names(puzzle, &puzzle.in_hand("", &moves)).join(" "),
                 Form::State => puzzle.format(&state),

@@ -256,9 +256,8 @@ fn example<P: Puzzle>(entry: &Entry<P>, run: &str) -> String {
     /// Moves of a scramble that is soon solved.
     const MOVES: u64 = 8;
     let puzzle = &**entry.puzzle();
-    match entry.reverse() {
-        Some(reverse) => {
-            let (moves, _) = reverse.scramble(puzzle, MOVES, &mut generator(1, 0));
+    match entry.scramble(Some(MOVES), &mut generator(1, 0)) {
+        Some((moves, _)) => {
             format!("costar solve --model {run} \"{}\"", move_names(puzzle, &puzzle.in_hand("", &moves)).join(" "))
         }
         // Its states may take several lines.

@@ -79,7 +79,7 @@ pub fn exact<P: Indexed>(puzzle: P) -> PerState<P::State> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::puzzle::Reversible as _;
+    use crate::puzzle::Rules as _;
     use crate::puzzle::cube2::Cube2;
     use crate::puzzle::laws::exact_distances;
     use crate::puzzle::tiles::Puzzle8;

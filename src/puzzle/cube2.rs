@@ -7,8 +7,8 @@ use super::cube3::notation::{self, Held};
 use super::cube3::{Cube3, CubeState, FACES, facelets, turns};
 use super::notation::bail_parse;
 use super::{
-    Block, Encode, Encoding, Grid, Indexed, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules,
-    Scramble, StateBytes, plain,
+    Block, Encode, Encoding, Grid, Indexed, Move, MoveTable, Notation, ParseError, Picture, Rules, Scramble,
+    StateBytes, plain,
 };
 
 mod index;
@@ -103,6 +103,20 @@ impl Rules for Cube2 {
     #[inline]
     fn is_goal(&self, state: &Corners) -> bool {
         *state == Corners::SOLVED
+    }
+
+    fn goals(&self) -> Vec<Corners> {
+        vec![Corners::SOLVED]
+    }
+
+    #[inline]
+    fn inverse(&self, action: Move) -> Move {
+        action ^ 1
+    }
+
+    /// 14: no position needs more quarter turns.
+    fn default_depth(&self) -> u32 {
+        14
     }
 
     fn always_same(&self, one: &[Move], other: &[Move]) -> bool {
@@ -217,21 +231,5 @@ impl Encode for Cube2 {
 
     fn move_table(&self) -> Option<MoveTable> {
         Some(turns::move_table(2, self.move_count()))
-    }
-}
-
-impl Reversible for Cube2 {
-    fn goals(&self) -> Vec<Corners> {
-        vec![Corners::SOLVED]
-    }
-
-    #[inline]
-    fn inverse(&self, action: Move) -> Move {
-        action ^ 1
-    }
-
-    /// 14: no position needs more quarter turns.
-    fn default_depth(&self) -> u32 {
-        14
     }
 }

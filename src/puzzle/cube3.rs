@@ -16,8 +16,8 @@
 
 use super::move_costs::MoveCosts;
 use super::{
-    Block, Cost, Encode, Encoding, Grid, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
-    StateBytes, SymmetricImages, Symmetries, move_names, plain, rules::is_odd,
+    Block, Cost, Encode, Encoding, Grid, Move, MoveTable, Notation, ParseError, Picture, Rules, Scramble, StateBytes,
+    SymmetricImages, Symmetries, move_names, plain, rules::is_odd,
 };
 use facelets::{CORNER_COLOURS, EDGE_COLOURS};
 use moves::{ALL_TURNS, PACKED_MOVES, QUARTER_TURNS, TWISTED};
@@ -197,6 +197,21 @@ impl Rules for Cube3 {
         *state == CubeState::SOLVED
     }
 
+    fn goals(&self) -> Vec<CubeState> {
+        vec![CubeState::SOLVED]
+    }
+
+    #[inline]
+    fn inverse(&self, action: Move) -> Move {
+        if usize::from(action) < QUARTER_TURNS { action ^ 1 } else { action }
+    }
+
+    /// 26 quarter turns, or 20 turns: no position needs more (Rokicki and Davidson, 2014; Rokicki, Kociemba, Davidson and
+    /// Dethridge, 2013).
+    fn default_depth(&self) -> u32 {
+        if self.has_half_turns { 20 } else { 26 }
+    }
+
     #[inline]
     fn move_cost(&self, _: &CubeState, action: Move) -> Cost {
         self.costs.as_ref().map_or(1, |costs| costs.of(&[action]))
@@ -326,23 +341,6 @@ impl Encode for Cube3 {
 
     fn move_table(&self) -> Option<MoveTable> {
         self.costs.is_none().then(|| turns::move_table(3, self.move_count()))
-    }
-}
-
-impl Reversible for Cube3 {
-    fn goals(&self) -> Vec<CubeState> {
-        vec![CubeState::SOLVED]
-    }
-
-    #[inline]
-    fn inverse(&self, action: Move) -> Move {
-        if usize::from(action) < QUARTER_TURNS { action ^ 1 } else { action }
-    }
-
-    /// 26 quarter turns, or 20 turns: no position needs more (Rokicki and Davidson, 2014; Rokicki, Kociemba, Davidson and
-    /// Dethridge, 2013).
-    fn default_depth(&self) -> u32 {
-        if self.has_half_turns { 20 } else { 26 }
     }
 }
 

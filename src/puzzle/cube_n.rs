@@ -197,7 +197,7 @@ mod tests {
     use crate::puzzle::cube2::Cube2;
     use crate::puzzle::cube3::{Cube3, FACES};
     use crate::puzzle::permutation::{Description, Permutation};
-    use crate::puzzle::{Notation as _, Reversible as _, Rules as _, move_names};
+    use crate::puzzle::{Notation as _, Rules as _, move_names};
     use crate::random::{Generator, below, generator};
     use std::collections::HashSet;
     use std::path::Path;

@@ -1,18 +1,19 @@
 //! The laws of every puzzle, as checks for tests.
 
-use super::{Move, Puzzle, Reversible};
+use super::{Move, Puzzle};
 use crate::random::{Generator, below, generator};
 use foldhash::fast::FixedState;
 use std::collections::{HashMap, HashSet};
 
-/// Checks all laws on every state near the goals: parse∘format is the identity; rows are in range and different; inverses
-/// undo; lengths have the given parity; symmetric images are equally far from the goals, and moves map from image to image;
-/// there are `expected[d]` states at each depth d; the [move table](super::MoveTable), if there is one, moves rows as the
-/// rules move states.
+/// Checks all laws of a [reversible](super::Rules::is_reversible) puzzle on every state near the goals: parse∘format is the
+/// identity; rows are in range and different; inverses undo; lengths have the given parity; symmetric images are equally far
+/// from the goals, and moves map from image to image; there are `expected[d]` states at each depth d; the
+/// [move table](super::MoveTable), if there is one, moves rows as the rules move states.
 ///
 /// # Panics
 /// On the first broken law, with the place.
-pub fn check<P: Reversible>(puzzle: &P, expected: &[usize]) {
+pub fn check<P: Puzzle>(puzzle: &P, expected: &[usize]) {
+    assert!(puzzle.is_reversible() && puzzle.default_depth() > 0, "{} can be scrambled", puzzle.name());
     check_from(puzzle, &puzzle.goals(), expected);
     let layers = layers(puzzle, puzzle.goals(), expected.len() - 1);
     for state in layers.iter().flatten() {
@@ -32,7 +33,7 @@ pub fn check<P: Reversible>(puzzle: &P, expected: &[usize]) {
 
 /// Hashes of children are those of their states, and moving a row gives the row of the child, for all moves of random states.
 /// Move tables are for moves of cost 1.
-fn check_walk<P: Reversible>(puzzle: &P) {
+fn check_walk<P: Puzzle>(puzzle: &P) {
     const STATES: usize = 1000;
     let table = puzzle.move_table();
     assert!(table.as_ref().is_none_or(|table| table.moves() == puzzle.move_count()));
@@ -58,7 +59,7 @@ fn random_child<P: Puzzle>(puzzle: &P, state: &P::State, generator: &mut Generat
 }
 
 /// Sequences of moves that are [always the same](crate::puzzle::Rules::always_same) are, from every goal and from other states.
-fn check_same<P: Reversible>(puzzle: &P) {
+fn check_same<P: Puzzle>(puzzle: &P) {
     /// The most moves that are tried: there are too many pairs of pairs.
     const MOVES: usize = 24;
     const WALKS: usize = 16;
@@ -80,7 +81,7 @@ fn check_same<P: Reversible>(puzzle: &P) {
     }
 }
 
-fn check_symmetries<P: Reversible>(puzzle: &P, layers: &[Vec<P::State>]) {
+fn check_symmetries<P: Puzzle>(puzzle: &P, layers: &[Vec<P::State>]) {
     /// The most states of a layer whose images are checked: images are slow.
     const STATES_A_LAYER: usize = 5;
     let depths = layers.iter().enumerate().flat_map(|(depth, layer)| layer.iter().map(move |state| (*state, depth)));
@@ -109,7 +110,7 @@ fn check_symmetries<P: Reversible>(puzzle: &P, layers: &[Vec<P::State>]) {
 }
 
 /// The moves that undo a random walk solve its images, renamed and, if an image is inverted, reversed.
-fn check_images<P: Reversible>(puzzle: &P) {
+fn check_images<P: Puzzle>(puzzle: &P) {
     /// The most images of a walk.
     const IMAGES: usize = 100;
     let mut generator = generator(11, 0);
@@ -161,12 +162,12 @@ pub fn check_from<P: Puzzle>(puzzle: &P, starts: &[P::State], expected: &[usize]
 }
 
 /// Counts states by their distance from the goals, up to a depth.
-pub fn states_by_depth<P: Reversible>(puzzle: &P, depth: usize) -> Vec<usize> {
+pub fn states_by_depth<P: Puzzle>(puzzle: &P, depth: usize) -> Vec<usize> {
     layers(puzzle, puzzle.goals(), depth).iter().map(Vec::len).collect()
 }
 
 /// The distance, in moves, of every state within `depth` moves of a goal, or within 255.
-pub fn exact_distances<P: Reversible>(puzzle: &P, depth: u32) -> HashMap<P::State, u8, FixedState> {
+pub fn exact_distances<P: Puzzle>(puzzle: &P, depth: u32) -> HashMap<P::State, u8, FixedState> {
     let layers = layers(puzzle, puzzle.goals(), depth as usize).into_iter().zip(0..=u8::MAX);
     layers.flat_map(|(layer, distance)| layer.into_iter().map(move |state| (state, distance))).collect()
 }

@@ -3,9 +3,7 @@
 //! A press undoes itself, and presses commute. A state has one bit per light.
 
 use super::notation::{bail_parse, ensure_parse, letters};
-use super::{
-    Block, Encode, Encoding, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble, StateBytes,
-};
+use super::{Block, Encode, Encoding, Move, MoveTable, Notation, ParseError, Picture, Rules, Scramble, StateBytes};
 
 /// The side of the largest board: a move is a number below 255.
 pub const LARGEST: usize = 15;
@@ -121,6 +119,19 @@ impl<const WORDS: usize> Rules for LightsOut<WORDS> {
         state.iter().all(|&word| word == 0)
     }
 
+    fn goals(&self) -> Vec<[u64; WORDS]> {
+        vec![[0; WORDS]]
+    }
+
+    fn inverse(&self, action: Move) -> Move {
+        action
+    }
+
+    /// A press of a light twice changes nothing.
+    fn default_depth(&self) -> u32 {
+        self.presses.len() as u32
+    }
+
     /// The order of presses does not matter, and pressing twice changes nothing.
     fn always_same(&self, one: &[Move], other: &[Move]) -> bool {
         let presses = || one.iter().chain(other);
@@ -209,21 +220,6 @@ impl<const WORDS: usize> Encode for LightsOut<WORDS> {
     fn move_table(&self) -> Option<MoveTable> {
         let lights = |press| (0..self.presses.len()).map(|cell| u8::from(is_lit(press, cell))).collect();
         Some(MoveTable::Toggles(self.presses.iter().map(lights).collect()))
-    }
-}
-
-impl<const WORDS: usize> Reversible for LightsOut<WORDS> {
-    fn goals(&self) -> Vec<[u64; WORDS]> {
-        vec![[0; WORDS]]
-    }
-
-    fn inverse(&self, action: Move) -> Move {
-        action
-    }
-
-    /// A press of a light twice changes nothing.
-    fn default_depth(&self) -> u32 {
-        self.presses.len() as u32
     }
 }
 

@@ -5,7 +5,7 @@
 //!
 //! | file | content |
 //! | --- | --- |
-//! | `rules` | [`Rules`]: states, moves, costs, goals, facts for searches; [`Reversible`]; [`replay`] |
+//! | `rules` | [`Rules`]: states, moves, costs, goals, inverses, facts for searches; [`replay`] |
 //! | `notation` | [`Notation`]: text in and out, and pictures; [`Scramble`], [`ParseError`] |
 //! | `encoding` | [`Encode`]: states as rows for a network; [`Encoding`] |
 //! | `move_table` | [`MoveTable`]: the moves as changes of rows, for a device |
@@ -100,7 +100,7 @@ pub use notation::{Block, Notation, ParseError, Scramble, move_names};
 pub(crate) use notation::{counted, is_frame, members, unquoted, visible};
 pub(crate) use notation::{plain, without_comment};
 pub use picture::{Face, Geometry, GeometryMove, Picture, Style};
-pub use rules::{Cost, Move, Reversible, Rules, State, StateBytes, replay};
+pub use rules::{Cost, Move, Rules, State, StateBytes, replay};
 pub(crate) use rules::{bits, distinct};
 pub use state_index::Indexed;
 pub use symmetry::{Class, SymmetricImage, SymmetricImages, Symmetries};

@@ -1,7 +1,7 @@
 //! Costs of moves that a user gives: fast turns may cost less than slow ones.
 
 use super::notation::bail_parse;
-use super::{Cost, Move, ParseError, Reversible, move_names};
+use super::{Cost, Move, ParseError, Puzzle, move_names};
 
 /// The cost of each move, as a user has given it.
 ///
@@ -23,7 +23,10 @@ impl MoveCosts {
     ///
     /// # Errors
     /// If there is no such move, a cost is not from 0.001 to 100, or a move and its inverse are given two costs.
-    pub fn parse<P: Reversible>(text: &str, puzzle: &P) -> Result<MoveCosts, ParseError> {
+    ///
+    /// # Panics
+    /// Unless the puzzle is [reversible](crate::puzzle::Rules::is_reversible).
+    pub fn parse<P: Puzzle>(text: &str, puzzle: &P) -> Result<MoveCosts, ParseError> {
         let names = move_names(puzzle, &(0..puzzle.move_count() as Move).collect::<Vec<_>>());
         let mut given: Vec<Option<f64>> = vec![None; names.len()];
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {

@@ -23,9 +23,7 @@
 
 use super::cube_n::CubeN;
 use super::rules::is_odd;
-use super::{
-    Encode, Encoding, Move, MoveTable, Reversible, Rules, StateBytes, SymmetricImage, SymmetricImages, Symmetries,
-};
+use super::{Encode, Encoding, Move, MoveTable, Rules, StateBytes, SymmetricImage, SymmetricImages, Symmetries};
 use crate::random::generator;
 use classes::StateSymmetries;
 pub use description::{Description, MAX_POSITIONS, inverted};
@@ -154,11 +152,6 @@ impl<const N: usize> Permutation<N> {
     fn group(&self) -> &PermutationGroup {
         self.group.get_or_init(|| Arc::new(PermutationGroup::new(&self.description)))
     }
-
-    /// Whether every move has an inverse among the moves.
-    pub fn is_reversible(&self) -> bool {
-        self.description.is_reversible()
-    }
 }
 
 impl<const N: usize> Rules for Permutation<N> {
@@ -197,6 +190,32 @@ impl<const N: usize> Rules for Permutation<N> {
     #[inline]
     fn is_goal(&self, state: &[u8; N]) -> bool {
         *state == self.goal
+    }
+
+    /// Whether every move has an inverse among the moves.
+    fn is_reversible(&self) -> bool {
+        self.description.is_reversible()
+    }
+
+    /// The goal, also if moves have no inverses.
+    fn goals(&self) -> Vec<[u8; N]> {
+        vec![self.goal]
+    }
+
+    /// # Panics
+    /// If the move has no inverse: see [`Description::is_reversible`].
+    fn inverse(&self, action: Move) -> Move {
+        self.description.inverses[usize::from(action)].expect("a reversible puzzle has all inverses")
+    }
+
+    /// From the number of states, and the growth of the first layers around the goal. Counted once for each puzzle of a
+    /// process: many clients of a server may ask at the same time.
+    fn default_depth(&self) -> u32 {
+        static KNOWN: LazyLock<Mutex<HashMap<u32, Arc<OnceLock<u32>>>>> = LazyLock::new(Mutex::default);
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let length = Arc::clone(known.entry(self.description.rules_crc32()).or_default());
+        drop(known);
+        *length.get_or_init(|| state_count::walk_length(self))
     }
 
     fn reduction(&self) -> &'static [&'static str] {
@@ -269,27 +288,5 @@ impl<const N: usize> Encode for Permutation<N> {
         let positions = self.description.positions();
         let tables = &self.tables[..self.move_count()];
         Some(MoveTable::Permutations(tables.iter().map(|table| table[..positions].to_vec()).collect()))
-    }
-}
-
-impl<const N: usize> Reversible for Permutation<N> {
-    fn goals(&self) -> Vec<[u8; N]> {
-        vec![self.goal]
-    }
-
-    /// # Panics
-    /// If the move has no inverse: see [`Description::is_reversible`].
-    fn inverse(&self, action: Move) -> Move {
-        self.description.inverses[usize::from(action)].expect("a reversible puzzle has all inverses")
-    }
-
-    /// From the number of states, and the growth of the first layers around the goal. Counted once for each puzzle of a
-    /// process: many clients of a server may ask at the same time.
-    fn default_depth(&self) -> u32 {
-        static KNOWN: LazyLock<Mutex<HashMap<u32, Arc<OnceLock<u32>>>>> = LazyLock::new(Mutex::default);
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let length = Arc::clone(known.entry(self.description.rules_crc32()).or_default());
-        drop(known);
-        *length.get_or_init(|| state_count::walk_length(self))
     }
 }

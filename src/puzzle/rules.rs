@@ -1,7 +1,7 @@
 //! The rules of a puzzle: states, moves, costs and goals, and the facts that a search may use.
 
 use super::move_costs::MoveCosts;
-use super::{Indexed, Notation, ParseError, Puzzle, SymmetricImages, Symmetries, move_names};
+use super::{Indexed, Notation, ParseError, SymmetricImages, Symmetries, move_names};
 use foldhash::fast::FixedState;
 use std::fmt;
 use std::hash::{BuildHasher as _, Hash};
@@ -67,6 +67,31 @@ pub trait Rules: Send + Sync + 'static {
     /// Whether a state counts as solved.
     fn is_goal(&self, state: &Self::State) -> bool;
 
+    /// Whether every move can be undone: the puzzle can then be scrambled from its goals, and searched from both ends. Every
+    /// move must cost at least 1, and its inverse the same. By default, true if the puzzle lists its [goals](Rules::goals).
+    fn is_reversible(&self) -> bool {
+        !self.goals().is_empty()
+    }
+
+    /// Every state that counts as solved. Empty by default, for a puzzle whose moves cannot be undone; any other puzzle also
+    /// needs [`Rules::inverse`] and [`Rules::default_depth`].
+    fn goals(&self) -> Vec<Self::State> {
+        Vec::new()
+    }
+
+    /// The move that undoes a move.
+    ///
+    /// # Panics
+    /// Unless the puzzle is [reversible](Rules::is_reversible).
+    fn inverse(&self, _action: Move) -> Move {
+        panic!("the moves of {} cannot be undone", self.name())
+    }
+
+    /// The default number of moves of a scramble: about as many as the hardest state needs.
+    fn default_depth(&self) -> u32 {
+        0
+    }
+
     /// The stages of the search `reduction`, by the names of their puzzles: each starts at a goal of the one before, and the
     /// last is a 3×3×3. Empty if there are none.
     fn reduction(&self) -> &'static [&'static str] {
@@ -124,20 +149,6 @@ pub trait Rules: Send + Sync + 'static {
     fn state_bytes(&self) -> Option<StateBytes<Self::State>> {
         None
     }
-}
-
-/// A puzzle with known goals and moves that can be undone: it can be scrambled, and searched from both ends.
-///
-/// Every move costs at least 1, and its inverse costs the same.
-pub trait Reversible: Puzzle {
-    /// Every state that counts as solved.
-    fn goals(&self) -> Vec<Self::State>;
-
-    /// The move that undoes a move.
-    fn inverse(&self, action: Move) -> Move;
-
-    /// The default number of moves of a scramble: about as many as the hardest state needs.
-    fn default_depth(&self) -> u32;
 }
 
 /// States as bytes, the same in every process of a program.

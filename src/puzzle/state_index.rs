@@ -1,9 +1,9 @@
 //! An index of all states (a minimal perfect hash): a flat table can then hold something of each state.
 
-use super::{Move, Reversible};
+use super::{Move, Puzzle};
 
 /// A puzzle with an index of its states, from 0 without a gap. Every inverse is a move, so neighbours are mutual.
-pub trait Indexed: Reversible {
+pub trait Indexed: Puzzle {
     /// The number of states.
     fn count(&self) -> usize;
 

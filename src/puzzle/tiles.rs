@@ -7,8 +7,8 @@
 use super::notation::{DIRECTIONS, bail_parse, ensure_parse, is_frame, letters, members, parse_directions, unquoted};
 use super::rules::is_odd;
 use super::{
-    Block, Encode, Encoding, Indexed, Move, MoveTable, Notation, ParseError, Picture, Reversible, Rules, Scramble,
-    StateBytes, SymmetricImage, SymmetricImages, replay,
+    Block, Encode, Encoding, Indexed, Move, MoveTable, Notation, ParseError, Picture, Rules, Scramble, StateBytes,
+    SymmetricImage, SymmetricImages, replay,
 };
 
 mod board;
@@ -163,6 +163,27 @@ impl<B: Board> Rules for Tiles<B> {
         *state == self.goal
     }
 
+    fn goals(&self) -> Vec<B> {
+        vec![self.goal]
+    }
+
+    #[inline]
+    fn inverse(&self, action: Move) -> Move {
+        action ^ 1
+    }
+
+    /// About twice the moves that the hardest boards of the 8- and the 15-puzzle need (31 and 80: Reinefeld 1993, Brüngger et
+    /// al. 1999), or that random larger boards are expected to need: a random walk goes back and forth.
+    fn default_depth(&self) -> u32 {
+        match B::SIDE {
+            3 => 60,
+            4 => 200,
+            5 => 500,
+            6 => 1000,
+            _ => 1500,
+        }
+    }
+
     fn has_own_goal(&self) -> bool {
         self.goal == Self::default().goal
     }
@@ -282,28 +303,5 @@ impl<B: Board> Encode for Tiles<B> {
         };
         let targets = |blank| (0..4).map(|action| target(blank, action)).collect();
         Some(MoveTable::Slides((0..B::CELLS).map(targets).collect()))
-    }
-}
-
-impl<B: Board> Reversible for Tiles<B> {
-    fn goals(&self) -> Vec<B> {
-        vec![self.goal]
-    }
-
-    #[inline]
-    fn inverse(&self, action: Move) -> Move {
-        action ^ 1
-    }
-
-    /// About twice the moves that the hardest boards of the 8- and the 15-puzzle need (31 and 80: Reinefeld 1993, Brüngger et
-    /// al. 1999), or that random larger boards are expected to need: a random walk goes back and forth.
-    fn default_depth(&self) -> u32 {
-        match B::SIDE {
-            3 => 60,
-            4 => 200,
-            5 => 500,
-            6 => 1000,
-            _ => 1500,
-        }
     }
 }

@@ -1,19 +1,19 @@
 //! A puzzle with the facts about it beyond its rules.
 
-use super::reversible::{ByInverses, Reverse};
+use super::perimeter;
 use crate::error::{Result, SettingError};
 use crate::heuristic::{Heuristic, PerState, zero};
-use crate::puzzle::{Move, ParseError, Puzzle, Reversible, Rules};
+use crate::puzzle::{Move, ParseError, Puzzle, Rules};
 use crate::random::Generator;
-use crate::sampler::Source;
+use crate::sampler::{Source, Walker, Walks};
+use crate::search::perimeter::PerimeterFolder;
 use std::sync::Arc;
 
 /// A puzzle, and the facts about it beyond its rules.
 ///
-/// Built-in puzzles convert into one ([`From`]); [`Entry::reversible`] or [`Entry::irreversible`] makes one of any other.
+/// Built-in puzzles convert into one ([`From`]); [`Entry::new`] makes one of any other.
 pub struct Entry<P: Puzzle> {
     puzzle: Arc<P>,
-    reverse: Option<&'static dyn Reverse<P>>,
     search: &'static str,
     prefers_network: bool,
     own_heuristics: fn(&P) -> Vec<PerState<P::State>>,
@@ -34,20 +34,12 @@ impl<P: Puzzle> Clone for Entry<P> {
 }
 
 impl<P: Puzzle> Entry<P> {
-    /// A puzzle whose moves can be undone; searched from both ends if there is no network.
-    pub fn reversible(puzzle: P) -> Self
-    where
-        P: Reversible,
-    {
-        Entry { reverse: Some(&ByInverses), search: "bidirectional", ..Self::irreversible(puzzle) }
-    }
-
-    /// A puzzle whose moves cannot be undone; searched breadth-first if there is no network.
-    pub fn irreversible(puzzle: P) -> Self {
+    /// A puzzle; without a network, it is searched from both ends if it is [reversible](Rules::is_reversible), and
+    /// breadth-first if it is not.
+    pub fn new(puzzle: P) -> Self {
         Entry {
+            search: if puzzle.is_reversible() { "bidirectional" } else { "bfs" },
             puzzle: Arc::new(puzzle),
-            reverse: None,
-            search: "bfs",
             prefers_network: true,
             own_heuristics: |_| Vec::new(),
             samples: None,
@@ -78,7 +70,8 @@ impl<P: Puzzle> Entry<P> {
     /// A random state that leads to a goal, by some moves or the default number of them; `None` for a puzzle with scrambles,
     /// or with neither.
     pub fn random_state(&self, moves: Option<u64>, generator: &mut Generator) -> Option<P::State> {
-        Some(self.random_state?(&self.puzzle, moves, generator))
+        let random_state = self.random_state.filter(|_| !self.puzzle.is_reversible())?;
+        Some(random_state(&self.puzzle, moves, generator))
     }
 
     /// Adds training samples, for a puzzle that cannot be walked back from its goals.
@@ -91,32 +84,37 @@ impl<P: Puzzle> Entry<P> {
         &self.puzzle
     }
 
-    /// The methods of a reversible puzzle, if it is one.
-    pub fn reverse(&self) -> Option<&'static dyn Reverse<P>> {
-        self.reverse
+    /// The states that count as solved; empty for a puzzle whose moves cannot be undone.
+    pub fn goals(&self) -> Vec<P::State> {
+        if self.puzzle.is_reversible() { self.puzzle.goals() } else { Vec::new() }
     }
 
-    /// The states that count as solved, if they are known.
-    pub fn goals(&self) -> Vec<P::State> {
-        self.reverse.map_or_else(Vec::new, |reverse| reverse.goals(&self.puzzle))
+    /// A random walk from a goal, of some moves or the default number of them: its moves and its last state. A dead end makes
+    /// it shorter. `None` for a puzzle whose moves cannot be undone.
+    pub fn scramble(&self, moves: Option<u64>, generator: &mut Generator) -> Option<(Vec<Move>, P::State)> {
+        let mut walker = Walker::new(&*self.puzzle, *self.goals().first()?);
+        let depth = moves.unwrap_or_else(|| self.puzzle.default_depth().into());
+        let moves = (0..depth).map_while(|_| walker.step(generator)).collect();
+        Some((moves, walker.state))
     }
 
     /// The depth of the deepest perimeter in the cache with a file of at most this many bytes.
     pub fn cached_perimeter(&self, bytes: u64) -> Option<u32> {
-        let files = self.reverse?.perimeter_store(&self.puzzle)?.files();
+        let files = PerimeterFolder::new(&*self.puzzle, None)?.files();
         files.into_iter().find(|file| file.bytes <= bytes).map(|file| file.depth)
     }
 
     /// The names of the heuristics that need no model, the default last.
     pub fn heuristics(&self) -> Vec<&'static str> {
         let own = (self.own_heuristics)(&self.puzzle).into_iter().map(|heuristic| heuristic.name);
-        ["zero"].into_iter().chain(self.reverse.map(|_| "perimeter")).chain(own).collect()
+        ["zero"].into_iter().chain(self.puzzle.is_reversible().then_some("perimeter")).chain(own).collect()
     }
 
     /// One of [`Entry::heuristics`]; `None` if there is none of that name.
     pub fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<P::State>>> {
         if name == "perimeter" {
-            return self.reverse.map(|reverse| reverse.perimeter_heuristic(&self.puzzle));
+            let heuristic = self.puzzle.is_reversible().then(|| perimeter::default_heuristic(&self.puzzle))?;
+            return Some(Box::new(heuristic));
         }
         let mut all = [zero()].into_iter().chain((self.own_heuristics)(&self.puzzle));
         Some(Box::new(all.find(|heuristic| heuristic.name == name)?))
@@ -124,16 +122,16 @@ impl<P: Puzzle> Entry<P> {
 
     /// The facts that a configuration is resolved by.
     pub fn facts(&self) -> PuzzleFacts {
-        let goal = self.goals().first().copied();
+        let (is_reversible, goal) = (self.puzzle.is_reversible(), self.goals().first().copied());
         PuzzleFacts {
             name: self.puzzle.name(),
-            is_reversible: self.reverse.is_some(),
+            is_reversible,
             symmetries: goal.map_or(0, |goal| self.puzzle.symmetric_images(&goal).count()),
-            has_classes: self.reverse.is_some() && self.puzzle.symmetries().is_some(),
+            has_classes: is_reversible && self.puzzle.symmetries().is_some(),
             has_unit_costs: goal.is_some_and(|goal| has_unit_costs(&*self.puzzle, goal)),
             has_own_goal: self.puzzle.has_own_goal(),
             has_own_costs: self.puzzle.own_costs().is_some(),
-            has_move_table: self.reverse.is_some() && self.puzzle.move_table().is_some(),
+            has_move_table: is_reversible && self.puzzle.move_table().is_some(),
             reduction: self.puzzle.reduction(),
             search: self.search,
             prefers_network: self.prefers_network,
@@ -146,13 +144,13 @@ impl<P: Puzzle> Entry<P> {
     /// # Errors
     /// If the puzzle has neither.
     pub fn samples(&self) -> Result<Source> {
-        let source = match (self.reverse, self.samples) {
-            (Some(reverse), _) => {
-                let default_depth = reverse.default_depth(&self.puzzle);
-                Ok(Source { samples: Arc::new(reverse.walks(&self.puzzle)), default_depth })
+        let source = match self.samples {
+            _ if self.puzzle.is_reversible() => {
+                let samples = Arc::new(Walks::new(Arc::clone(&self.puzzle)));
+                Ok(Source { samples, default_depth: self.puzzle.default_depth() })
             }
-            (None, Some(samples)) => samples(&self.puzzle),
-            (None, None) => Err(ParseError(format!(
+            Some(samples) => samples(&self.puzzle),
+            None => Err(ParseError(format!(
                 "the moves of {} cannot be undone, and training needs walks back from the goals",
                 self.puzzle.name()
             ))),

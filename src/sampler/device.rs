@@ -274,7 +274,6 @@ mod tests {
     use crate::puzzle::cube3::{Cube3, Cube3HalfTurns};
     use crate::puzzle::lightsout::LightsOut;
     use crate::puzzle::tiles::Puzzle15;
-    use crate::puzzle::{Notation, Reversible};
     use crate::sampler::{Sampler, Samples as _};
     use crate::tensors::host_numbers;
     use std::sync::Arc;
@@ -282,7 +281,7 @@ mod tests {
     /// Rows, labels and policy targets, one of each per sample.
     type Samples = Vec<(Vec<u8>, f32, Vec<u8>)>;
 
-    fn walks<P: Reversible>(puzzle: P, samples: u64) -> Walks<P> {
+    fn walks<P: Puzzle>(puzzle: P, samples: u64) -> Walks<P> {
         Walks::new(Arc::new(puzzle)).with_walk_samples(samples)
     }
 
@@ -336,11 +335,7 @@ mod tests {
     }
 
     /// Each policy target is a legal move, which changes the label by one: what a network learns of a walk is true.
-    fn check_ways_back<P: Reversible + Notation>(
-        puzzle: P,
-        depth: u32,
-        distance: impl Fn(&P, &P::State) -> Option<u32>,
-    ) {
+    fn check_ways_back<P: Puzzle>(puzzle: P, depth: u32, distance: impl Fn(&P, &P::State) -> Option<u32>) {
         let mut seen = std::collections::HashMap::new();
         let walks = walks(puzzle, 2);
         let puzzle = Arc::clone(&walks.puzzle);
@@ -373,7 +368,7 @@ mod tests {
 
     #[test]
     fn labels_and_policy_targets_of_short_walks_are_exact() {
-        fn distance<P: Reversible>(puzzle: &P, state: &P::State) -> Option<u32> {
+        fn distance<P: Puzzle>(puzzle: &P, state: &P::State) -> Option<u32> {
             let mut layer = vec![*state];
             for depth in 0..=3 {
                 if layer.iter().any(|state| puzzle.is_goal(state)) {

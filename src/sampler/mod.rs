@@ -167,7 +167,7 @@ impl Sampler {
 mod tests {
     use super::*;
     use crate::puzzle::cube3::{Cube3, Cube3HalfTurns};
-    use crate::puzzle::{Encode as _, Notation as _, Reversible as _, Rules as _};
+    use crate::puzzle::{Encode as _, Notation as _, Rules as _};
 
     fn walks(seed: u64, batch_size: usize) -> Sampler {
         Sampler::new(Arc::new(Walks::new(Arc::new(Cube3))), (54, 12), seed, 26, batch_size)

@@ -8,7 +8,7 @@
 //! that could as well have been the last, because it commutes with all later ones, leads back as the last one does.
 
 use super::Walker;
-use crate::puzzle::{Move, Reversible};
+use crate::puzzle::{Move, Puzzle};
 use crate::random::{Generator, below, generator};
 
 /// Random states that a law must hold for.
@@ -39,7 +39,7 @@ pub(super) struct MovePruning {
 
 impl MovePruning {
     /// Tries all pairs of moves, and the powers of all moves, in random states.
-    pub(super) fn of<P: Reversible>(puzzle: &P, start: P::State) -> Self {
+    pub(super) fn of<P: Puzzle>(puzzle: &P, start: P::State) -> Self {
         let moves = puzzle.move_count();
         let states = random_states(puzzle, start, &mut generator(0, 0));
         let one = |state: &P::State, action: usize| puzzle.apply(state, action as Move);
@@ -151,7 +151,7 @@ impl MovePruning {
 }
 
 /// States at the ends of random walks.
-fn random_states<P: Reversible>(puzzle: &P, start: P::State, generator: &mut Generator) -> Vec<P::State> {
+fn random_states<P: Puzzle>(puzzle: &P, start: P::State, generator: &mut Generator) -> Vec<P::State> {
     let mut walker = Walker::new(puzzle, start);
     let mut states = vec![start];
     while states.len() < TRIED {
@@ -166,8 +166,8 @@ fn random_states<P: Reversible>(puzzle: &P, start: P::State, generator: &mut Gen
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::puzzle::Notation as _;
     use crate::puzzle::cube3::Cube3;
+    use crate::puzzle::{Notation as _, Rules as _};
 
     #[test]
     fn detours_of_the_cube_are_known() {

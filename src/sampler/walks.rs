@@ -4,7 +4,7 @@ use super::move_pruning::MovePruning;
 use super::sparse_states::SparseStates;
 use super::{Batch, Children, Samples, WalkRules};
 use crate::error::{SettingError, ensure_setting};
-use crate::puzzle::{Cost, Move, Puzzle, Reversible};
+use crate::puzzle::{Cost, Move, Puzzle};
 use crate::random::{Generator, below};
 use crate::search::perimeter::Perimeter;
 use ndarray::Array2;
@@ -34,11 +34,8 @@ impl<P: Puzzle> Walks<P> {
     /// Walks from the puzzle's goals.
     ///
     /// # Panics
-    /// If it has none.
-    pub fn new(puzzle: Arc<P>) -> Self
-    where
-        P: Reversible,
-    {
+    /// Unless the puzzle is [reversible](crate::puzzle::Rules::is_reversible).
+    pub fn new(puzzle: Arc<P>) -> Self {
         let goals = puzzle.goals();
         assert!(!goals.is_empty(), "a puzzle has a goal");
         let pruning = MovePruning::of(&*puzzle, goals[0]);

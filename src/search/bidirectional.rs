@@ -13,9 +13,10 @@
 use super::breadth_first::BreadthFirst;
 use super::{Search, SearchResult, Task};
 use crate::heuristic::HeuristicError;
-use crate::puzzle::{Reversible, State};
+use crate::puzzle::{Puzzle, State};
 
-/// The search `bidirectional`, which uses no heuristic.
+/// The search `bidirectional`, which uses no heuristic. Panics on a puzzle that is not
+/// [reversible](crate::puzzle::Rules::is_reversible).
 #[derive(Debug, Clone)]
 pub struct Bidirectional<S> {
     /// The start's side.
@@ -29,12 +30,13 @@ impl<S: State> Default for Bidirectional<S> {
     }
 }
 
-impl<P: Reversible> Search<P> for Bidirectional<P::State> {
+impl<P: Puzzle> Search<P> for Bidirectional<P::State> {
     fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
         if !self.forward.perimeter.is_empty() {
             return self.forward.solve(task);
         }
         let Task { puzzle, start, control, .. } = task;
-        Ok(self.forward.search(puzzle, start, &puzzle.goals(), &|action| puzzle.inverse(action), control))
+        assert!(puzzle.is_reversible(), "the moves of {} cannot be undone", puzzle.name());
+        Ok(self.forward.search(puzzle, start, &puzzle.goals(), control))
     }
 }

@@ -42,19 +42,18 @@ impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
         {
             return Ok(by_index(states, index, control));
         }
-        Ok(self.search(puzzle, start, &[], &|action| action, control))
+        Ok(self.search(puzzle, start, &[], control))
     }
 }
 
 impl<S: State> BreadthFirst<S> {
-    /// Searches from the start; if there are `goals`, from them at the same time, until the two sides meet. `inverse` is
-    /// needed only then.
+    /// Searches from the start; if there are `goals`, from them at the same time, until the two sides meet. Only then must
+    /// the puzzle be reversible.
     pub(super) fn search<P: Puzzle<State = S>>(
         &self,
         puzzle: &P,
         start: &S,
         goals: &[S],
-        inverse: &dyn Fn(Move) -> Move,
         control: &mut Control<'_>,
     ) -> SearchResult {
         let (has_perimeter, has_goals) = (!self.perimeter.is_empty(), !goals.is_empty());
@@ -117,8 +116,9 @@ impl<S: State> BreadthFirst<S> {
                     Err(other) if has_goals && backward[other as usize] != is_backward => {
                         // From a goal's side, the inverse of `action` leads from the child to this node.
                         let (forward, middle, back) =
-                            if is_backward { (other, inverse(action), id) } else { (id, action, other) };
-                        let rest = stored.arena.path(back).into_iter().rev().map(inverse).collect();
+                            if is_backward { (other, puzzle.inverse(action), id) } else { (id, action, other) };
+                        let rest =
+                            stored.arena.path(back).into_iter().rev().map(|action| puzzle.inverse(action)).collect();
                         break 'search (End::Solved, Some([stored.arena.path(forward), vec![middle], rest].concat()));
                     }
                     Err(_) => {}

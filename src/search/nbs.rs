@@ -20,18 +20,19 @@ use super::nodes::closed::{Stored, hash};
 use super::nodes::open::{Open, Ties};
 use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats, Task};
 use crate::heuristic::{Heuristic, HeuristicError, zero};
-use crate::puzzle::{Cost, Move, Reversible, State};
+use crate::puzzle::{Cost, Move, Puzzle, State};
 
 /// The least cost of a move of a reversible puzzle.
 const MIN_COST: f32 = 1.0;
 
-/// The search `nbs`.
+/// The search `nbs`. Panics on a puzzle that is not [reversible](crate::puzzle::Rules::is_reversible).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NearOptimalBidirectional;
 
-impl<P: Reversible> Search<P> for NearOptimalBidirectional {
+impl<P: Puzzle> Search<P> for NearOptimalBidirectional {
     fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
         let Task { puzzle, start, heuristic, control } = task;
+        assert!(puzzle.is_reversible(), "the moves of {} cannot be undone", puzzle.name());
         // The same estimate, towards the start.
         let back = heuristic.retarget().and_then(|retarget| retarget(start));
         let mut back = back.unwrap_or_else(|| Box::new(zero()));
@@ -97,7 +98,7 @@ const CHECK_EVERY: u64 = 64;
 const FORWARD: usize = 0;
 const BACKWARD: usize = 1;
 
-struct NbsRun<'a, P: Reversible> {
+struct NbsRun<'a, P: Puzzle> {
     puzzle: &'a P,
     sides: [Side<'a, P::State>; 2],
     /// No solution costs less.
@@ -107,7 +108,7 @@ struct NbsRun<'a, P: Reversible> {
     stats: Stats,
 }
 
-impl<P: Reversible> NbsRun<'_, P> {
+impl<P: Puzzle> NbsRun<'_, P> {
     fn search(&mut self, start: &P::State, control: &mut Control<'_>) -> Result<End, HeuristicError> {
         self.store(FORWARD, start, NO_PARENT, 0, 0)?;
         for goal in self.puzzle.goals() {

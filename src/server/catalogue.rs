@@ -124,7 +124,7 @@ impl Visitor for Describe<'_> {
             heuristics: entry.heuristics(),
             models: models.map(|(model, policy)| ModelOffer { model, policy }).collect(),
             own_model: own_model.map(|facts| ModelOffer { model: facts.name, policy: facts.has_policy }),
-            scramble_depth: entry.reverse().map(|reverse| reverse.default_depth(puzzle)),
+            scramble_depth: puzzle.is_reversible().then(|| puzzle.default_depth()),
             takes_lines: puzzle.takes_lines(),
             takes_goal: takes_goal(self.0),
         }

@@ -68,19 +68,16 @@ impl Visitor for ScrambleRequest {
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Self::Output {
         let puzzle = &**entry.puzzle();
         let mut generator = generator(self.seed, 0);
-        let reverse = entry.reverse();
-        let default_depth = reverse.map_or(0, |reverse| reverse.default_depth(puzzle).into());
-        let most = MAX_SCRAMBLE.max(default_depth);
+        let default_depth = if puzzle.is_reversible() { puzzle.default_depth() } else { 0 };
+        let most = MAX_SCRAMBLE.max(default_depth.into());
         if self.depth.is_some_and(|depth| depth > most) {
             return Err(ApiError::of("depth", format!("expected at most {most} moves")));
         }
-        let Some(reverse) = reverse else {
+        let Some((moves, state)) = entry.scramble(self.depth, &mut generator) else {
             let state = entry.random_state(self.depth, &mut generator);
             let reason = || format!("the moves of {} cannot be undone, so it has no scrambles", puzzle.name());
             return Ok((puzzle.format(&state.ok_or_else(|| ApiError::of("puzzle", reason()))?), String::new()));
         };
-        let depth = self.depth.unwrap_or(default_depth);
-        let (moves, state) = reverse.scramble(puzzle, depth, &mut generator);
         let scramble = move_names(puzzle, &puzzle.in_hand("", &moves)).join(" ");
         let reads_moves = puzzle.scramble(&scramble).is_some();
         Ok((if reads_moves { scramble.clone() } else { puzzle.format(&state) }, scramble))

@@ -20,10 +20,12 @@ use crate::registry::{Entry, Visitor as _, visit};
 use crate::report::Record;
 use crate::search::beam::Beam;
 use crate::search::best_first::BestFirst;
+use crate::search::bidirectional::Bidirectional;
 use crate::search::breadth_first::BreadthFirst;
 use crate::search::device::{DeviceEngine, RowNetwork};
 use crate::search::exchange::Alone;
 use crate::search::idastar::IterativeDeepening;
+use crate::search::nbs::NearOptimalBidirectional;
 use crate::search::perimeter::Perimeter;
 use crate::search::prove::{Prove, Widen};
 use crate::search::random_walk::RandomWalk;
@@ -348,13 +350,13 @@ pub(super) fn build_search<P: Puzzle>(
         None => None,
     };
     let build = {
-        let (plan, entry) = (plan.clone(), entry.clone());
+        let plan = plan.clone();
         move |factor| -> Box<dyn Search<P>> {
             let search = match (plan.search.widened(factor), &parts.stages) {
                 (SearchPlan::Reduction { n }, Some(stages)) => {
                     Box::new(Reduction { n, perimeter: own.clone(), stages: Arc::clone(stages) })
                 }
-                (search, _) => build_one(search, &entry, own.clone(), device.clone()),
+                (search, _) => build_one::<P>(search, own.clone(), device.clone()),
             };
             match plan.symmetries {
                 1 => search,
@@ -378,16 +380,11 @@ pub(super) fn build_search<P: Puzzle>(
 }
 
 /// The search itself, for one image of an instance.
-///
-/// # Panics
-/// If it needs inverse moves that the puzzle does not have: `resolve` refuses that.
 fn build_one<P: Puzzle>(
     plan: SearchPlan,
-    entry: &Entry<P>,
     perimeter: Perimeter<P::State>,
     device: Option<Arc<DeviceEngine>>,
 ) -> Box<dyn Search<P>> {
-    let reverse = || entry.reverse().expect("a search that needs inverses is refused where there are none");
     match plan {
         SearchPlan::Bwas { n, lambda, deferred, policy_weight, max_stale_steps, anytime, .. } => Box::new(BestFirst {
             deferred: deferred.then_some(policy_weight as f32),
@@ -402,10 +399,10 @@ fn build_one<P: Puzzle>(
         }
         SearchPlan::AStar => Box::new(BestFirst::a_star()),
         SearchPlan::IdaStar => Box::new(IterativeDeepening),
-        SearchPlan::Nbs => reverse().nbs(),
+        SearchPlan::Nbs => Box::new(NearOptimalBidirectional),
         SearchPlan::BestFirst { lambda } => Box::new(BestFirst::one_by_one(lambda as f32)),
         SearchPlan::Bfs => Box::new(BreadthFirst { perimeter }),
-        SearchPlan::Bidirectional => reverse().bidirectional(perimeter),
+        SearchPlan::Bidirectional => Box::new(Bidirectional { forward: BreadthFirst { perimeter } }),
         SearchPlan::Random { seed } => Box::new(RandomWalk { seed, most_moves: MOST_MOVES }),
         SearchPlan::Reduction { .. } => unreachable!("a reduction is built from its stages"),
         SearchPlan::Exhaustive => Box::new(Prove { search: None, perimeter, budget: None, widen: None }),

@@ -174,8 +174,7 @@ impl<P: Puzzle> Solver<P> {
         Self::builder(puzzle).search(options).build()
     }
 
-    /// The builder of a solver, for a puzzle of costar, or for another one as [`Entry::reversible`] or
-    /// [`Entry::irreversible`].
+    /// The builder of a solver, for a puzzle of costar, or for another one as [`Entry::new`].
     pub fn builder(puzzle: impl Into<Entry<P>>) -> Builder<P> {
         Builder::new(puzzle.into())
     }

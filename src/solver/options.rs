@@ -241,7 +241,7 @@ impl SearchInfo {
 
     /// The searches that a puzzle allows.
     pub fn allowed<P: Puzzle>(entry: &Entry<P>) -> impl Iterator<Item = &'static SearchInfo> + use<P> {
-        SearchInfo::possible(entry.reverse().is_some(), !entry.puzzle().reduction().is_empty())
+        SearchInfo::possible(entry.puzzle().is_reversible(), !entry.puzzle().reduction().is_empty())
     }
 
     /// The searches of puzzles with inverse moves or without, and with a reduction or without.

@@ -4,8 +4,8 @@ use super::plan::{PerimeterBudget, PerimeterPlan};
 use crate::error::{Result, SettingError, bail_setting};
 use crate::puzzle::{Puzzle, State};
 use crate::quantity;
-use crate::registry::{Entry, Reverse};
-use crate::search::perimeter::{Extent, Perimeter, PerimeterStore};
+use crate::registry::Entry;
+use crate::search::perimeter::{Extent, Perimeter, PerimeterFolder};
 use crate::waiting::Waiting;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -61,7 +61,9 @@ pub(super) fn perimeter_of<P: Puzzle>(
     entry: &Entry<P>,
     stop: &AtomicBool,
 ) -> Result<Perimeter<P::State>> {
-    let Some(reverse) = entry.reverse().filter(|_| plan != PerimeterPlan::None) else { return Ok(Perimeter::none()) };
+    if plan == PerimeterPlan::None || !entry.puzzle().is_reversible() {
+        return Ok(Perimeter::none());
+    }
     let may_be_missing = matches!(plan, PerimeterPlan::Cached(_));
     if let Some((last, perimeter)) = cache
         && last.is_same_table(&plan)
@@ -70,32 +72,27 @@ pub(super) fn perimeter_of<P: Puzzle>(
         return Ok(perimeter.clone());
     }
     let _waiting = Waiting::during(format!("reading or making the perimeter of {}", entry.puzzle().name()));
-    let made = make(plan, &**entry.puzzle(), reverse, stop)?;
+    let made = make(plan, &**entry.puzzle(), stop)?;
     if let PerimeterPlan::Exactly(depth, _) = plan {
         made.check_depth(depth)?;
     }
     Ok(cache.insert((plan, made)).1.clone())
 }
 
-fn make<P: Puzzle>(
-    plan: PerimeterPlan,
-    puzzle: &P,
-    reverse: &dyn Reverse<P>,
-    stop: &AtomicBool,
-) -> Result<Perimeter<P::State>> {
+fn make<P: Puzzle>(plan: PerimeterPlan, puzzle: &P, stop: &AtomicBool) -> Result<Perimeter<P::State>> {
     let (depth, budget) = match plan {
         PerimeterPlan::None => return Ok(Perimeter::none()),
         PerimeterPlan::Cached(budget) => (u32::MAX, budget),
         PerimeterPlan::UpTo(depth, budget) | PerimeterPlan::Exactly(depth, budget) => (depth, budget),
     };
-    match (reverse.perimeter_store(puzzle), budget) {
-        (Some(store), PerimeterBudget::Bytes(bytes)) => from_store(&*store, &puzzle.name(), plan, depth, bytes, stop),
+    match (PerimeterFolder::new(puzzle, None), budget) {
+        (Some(folder), PerimeterBudget::Bytes(bytes)) => from_folder(&folder, &puzzle.name(), plan, depth, bytes, stop),
         (_, PerimeterBudget::States(states)) => {
-            let make = |states: usize| Some(reverse.perimeter(puzzle, depth, states, stop));
+            let make = |states: usize| Some(Perimeter::within(puzzle, depth, states, stop));
             if let PerimeterPlan::Exactly(..) = plan {
                 refuse_out_of_reach(depth, states as f64, TRIAL_STATES.map(make))?;
             }
-            Ok(reverse.perimeter(puzzle, depth, states, stop))
+            Ok(Perimeter::within(puzzle, depth, states, stop))
         }
         (None, PerimeterBudget::Bytes(_)) => Ok(Perimeter::none()),
     }
@@ -103,20 +100,20 @@ fn make<P: Puzzle>(
 
 /// The perimeter of classes for a plan: the deepest in the cache, or else one that is made now: of the depth that was asked
 /// for, or what some seconds make.
-fn from_store<S: State>(
-    store: &dyn PerimeterStore<S>,
+fn from_folder<P: Puzzle>(
+    folder: &PerimeterFolder<'_, P>,
     puzzle: &str,
     plan: PerimeterPlan,
     depth: u32,
     bytes: u64,
     stop: &AtomicBool,
-) -> Result<Perimeter<S>> {
+) -> Result<Perimeter<P::State>> {
     let is_exact = matches!(plan, PerimeterPlan::Exactly(..));
-    let is_enough = |kept: &Perimeter<S>| {
+    let is_enough = |kept: &Perimeter<P::State>| {
         let is_large = kept.is_time_limited() || kept.len() >= MIN_DEFAULT_CLASSES;
         kept.depth() == depth || kept.is_whole() || (!is_exact && is_large)
     };
-    if let Some(kept) = store.load(depth, bytes).filter(is_enough) {
+    if let Some(kept) = folder.load(depth, bytes).filter(is_enough) {
         return Ok(kept);
     }
     if matches!(plan, PerimeterPlan::Cached(_)) || bytes < MIN_BYTES {
@@ -124,13 +121,13 @@ fn from_store<S: State>(
     }
     let extent = Extent { depth, bytes, time: (!is_exact).then_some(DEFAULT_TIME), count_last: false };
     if is_exact {
-        let trials = TRIAL_BYTES.map(|bytes| store.make_unsaved(Extent { bytes, ..extent }, stop, &mut |_| ()));
-        let class_bytes = |trial: &Perimeter<S>| trial.bytes() as f64 / trial.len().max(1) as f64;
+        let trials = TRIAL_BYTES.map(|bytes| folder.make_unsaved(Extent { bytes, ..extent }, stop, &mut |_| ()));
+        let class_bytes = |trial: &Perimeter<P::State>| trial.bytes() as f64 / trial.len().max(1) as f64;
         let classes = trials[1].as_ref().map_or(f64::INFINITY, |trial| bytes as f64 / class_bytes(trial));
         refuse_out_of_reach(depth, classes, trials)?;
     }
     let started = Instant::now();
-    let Some((perimeter, kept)) = store.make(extent, stop, &mut |_| ()) else { return Ok(Perimeter::none()) };
+    let Some((perimeter, kept)) = folder.make(extent, stop, &mut |_| ()) else { return Ok(Perimeter::none()) };
     let (depth, size) = (perimeter.depth(), quantity::bytes(perimeter.bytes()));
     let place = match kept {
         Ok(path) => format!("kept in {}", path.display()),

@@ -187,12 +187,12 @@ mod tests {
     use crate::puzzle::cube3::{Cube3, Cube3HalfTurns};
     use crate::puzzle::lightsout::LightsOut;
     use crate::puzzle::tiles::{Puzzle8, Puzzle24, Puzzle48};
-    use crate::puzzle::{Move, Reversible};
+    use crate::puzzle::{Move, Puzzle};
     use crate::random::below;
     use crate::tensors::host_numbers;
 
     /// Hashes of children and rows of children agree with those of the rules, in integers, on random states.
-    fn check<P: Reversible>(puzzle: &P) {
+    fn check<P: Puzzle>(puzzle: &P) {
         const STATES: usize = 50;
         let (encoding, moves) = (puzzle.encoding(), puzzle.move_count());
         let table = puzzle.move_table().expect("the puzzle has a table");

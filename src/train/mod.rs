@@ -165,7 +165,7 @@ impl<P: Puzzle> Trainable for Entry<P> {
     }
 
     fn takes_walks(&self) -> bool {
-        self.reverse().is_some()
+        self.puzzle().is_reversible()
     }
 
     fn train_facts(&self, options: &TrainOptions, device: Device) -> Result<TrainFacts> {

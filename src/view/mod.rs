@@ -176,7 +176,7 @@ mod tests {
     use crate::puzzle::cube3::Cube3;
     use crate::puzzle::jugs::Jugs;
     use crate::puzzle::tiles::Puzzle8;
-    use crate::puzzle::{Notation as _, Reversible, Scramble};
+    use crate::puzzle::{Notation as _, Rules as _, Scramble};
 
     fn play<P: Puzzle>(puzzle: &P, goals: &[P::State], instance: &str, solution: &str) -> Playback {
         let moves = puzzle.parse_solution(instance, solution).expect("moves");

@@ -2,7 +2,7 @@
 
 use crate::program::{Ran, costar, refused, run};
 use costar::puzzle::cube3::Cube3;
-use costar::search::perimeter::{Extent, PerimeterFolder, PerimeterStore as _};
+use costar::search::perimeter::{Extent, PerimeterFolder};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -1,7 +1,7 @@
 //! The cube against a second, slow implementation: stickers at points in space, turned by rotation matrices.
 
 use costar::puzzle::cube3::{Cube3, CubeState};
-use costar::puzzle::{Move, Notation as _, Reversible as _, Rules as _};
+use costar::puzzle::{Move, Notation as _, Rules as _};
 use proptest::prelude::*;
 
 type Vector = [i32; 3];

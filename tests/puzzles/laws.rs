@@ -8,7 +8,7 @@ use costar::puzzle::laws::exact_distances;
 use costar::puzzle::permutation::{Description, Permutation};
 use costar::puzzle::sokoban::Sokoban;
 use costar::puzzle::tiles::{Puzzle8, Puzzle15, Puzzle24, Puzzle35, Puzzle48};
-use costar::puzzle::{Notation as _, Puzzle, Reversible, Rules, laws};
+use costar::puzzle::{Notation as _, Puzzle, Rules, laws};
 use costar::random::generator;
 use costar::registry::Entry;
 use costar::sampler::Walker;

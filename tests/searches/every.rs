@@ -11,8 +11,7 @@ use costar::puzzle::lightsout::LightsOut;
 use costar::puzzle::move_costs::MoveCosts;
 use costar::puzzle::sokoban::Sokoban;
 use costar::puzzle::tiles::{Puzzle8, Puzzle15, Puzzle24, Puzzle35};
-use costar::puzzle::{Notation as _, Rules as _};
-use costar::puzzle::{Reversible, replay};
+use costar::puzzle::{Notation as _, Puzzle, Rules as _, replay};
 use costar::random::generator;
 use costar::registry::Entry;
 use costar::search::beam::Beam;
@@ -114,7 +113,7 @@ fn optimal_searches_agree_with_breadth_first_search() {
 
 /// Checks that A*, iterative deepening and both bidirectional searches find solutions of the same cost as breadth-first search,
 /// on random walks of 1 to `depth` moves. `heuristic` names one of the puzzle's own.
-fn agree<P: Reversible>(puzzle: P, heuristic: Option<&str>, depth: u32, count: u64)
+fn agree<P: Puzzle>(puzzle: P, heuristic: Option<&str>, depth: u32, count: u64)
 where
     Entry<P>: From<P>,
 {

@@ -2,10 +2,9 @@
 
 use crate::pancakes::Pancakes;
 use costar::heuristic::{Estimates, Heuristic, HeuristicError, PerState, Query};
-use costar::puzzle::Rules as _;
 use costar::puzzle::cube3::{Cube3, CubeState};
 use costar::puzzle::laws::exact_distances;
-use costar::puzzle::{Move, Reversible, replay};
+use costar::puzzle::{Move, Puzzle, Rules as _, replay};
 use costar::random::Generator;
 use costar::registry::perimeter_heuristic;
 use costar::sampler::Walker;
@@ -38,7 +37,7 @@ pub(crate) fn solve_with(
 }
 
 /// The estimate `perimeter` to a depth.
-pub(crate) fn within<P: Reversible>(puzzle: P, depth: u32) -> PerState<P::State> {
+pub(crate) fn within<P: Puzzle>(puzzle: P, depth: u32) -> PerState<P::State> {
     let perimeter = Perimeter::new(&puzzle, depth);
     perimeter_heuristic(&Arc::new(puzzle), perimeter)
 }
@@ -132,7 +131,7 @@ impl Heuristic<[u8; 6]> for Knowing {
     }
 }
 
-pub(crate) fn scrambled<P: Reversible>(puzzle: &P, depth: u32, generator: &mut Generator) -> P::State {
+pub(crate) fn scrambled<P: Puzzle>(puzzle: &P, depth: u32, generator: &mut Generator) -> P::State {
     let mut walker = Walker::new(puzzle, puzzle.goals()[0]);
     for _ in 0..depth {
         walker.step(generator);

@@ -3,7 +3,7 @@
 use costar::heuristic::zero;
 use costar::puzzle::lightsout::LightsOut;
 use costar::puzzle::tiles::Puzzle8;
-use costar::puzzle::{Move, Reversible};
+use costar::puzzle::{Move, Puzzle, Rules as _};
 use costar::search::beam::Beam;
 use costar::search::best_first::BestFirst;
 use costar::search::device::{DeviceEngine, RowNetwork};
@@ -49,7 +49,7 @@ impl RowNetwork for Table {
 }
 
 /// Every state with its distance from the goals, the nearest first.
-fn distances<P: Reversible>(puzzle: &P) -> Vec<(P::State, u32)> {
+fn distances<P: Puzzle>(puzzle: &P) -> Vec<(P::State, u32)> {
     let mut found: HashMap<P::State, u32> = puzzle.goals().into_iter().map(|goal| (goal, 0)).collect();
     let (mut queue, mut all) = (VecDeque::from(puzzle.goals()), Vec::new());
     while let Some(state) = queue.pop_front() {
@@ -65,13 +65,13 @@ fn distances<P: Reversible>(puzzle: &P) -> Vec<(P::State, u32)> {
     all
 }
 
-struct Puzzles<P: Reversible> {
+struct Puzzles<P: Puzzle> {
     puzzle: P,
     all: Vec<(P::State, u32)>,
     known: Arc<Known>,
 }
 
-impl<P: Reversible> Puzzles<P> {
+impl<P: Puzzle> Puzzles<P> {
     fn new(puzzle: P) -> Self {
         let all = distances(&puzzle);
         let by_state: HashMap<P::State, u32> = all.iter().copied().collect();
@@ -200,7 +200,7 @@ fn a_board_without_a_solution_ends() {
 }
 
 /// Batch-weighted A* finds shortest solutions with exact distances, and the same ones when it is run again.
-fn check_bwas<P: Reversible>(puzzles: &Puzzles<P>) {
+fn check_bwas<P: Puzzle>(puzzles: &Puzzles<P>) {
     let every = puzzles.all.len() / 3;
     for (n, lambda, depth) in [(1, 1.0, 0), (30, 1.0, 0), (1000, 0.6, 0), (30, 0.6, 4)] {
         let search = puzzles.bwas(n, lambda, depth);

@@ -1,6 +1,6 @@
 //! A small puzzle whose every distance is known.
 
-use costar::puzzle::{Encode, Encoding, Move, Notation, ParseError, Reversible, Rules, laws};
+use costar::puzzle::{Encode, Encoding, Move, Notation, ParseError, Rules, laws};
 
 /// Six pancakes in a stack; a move turns the top ones over. With `even`, only moves that keep the parity of the permutation are
 /// legal, so that half of the stacks cannot be sorted.
@@ -38,6 +38,18 @@ impl Rules for Pancakes {
     fn is_goal(&self, state: &[u8; 6]) -> bool {
         state.is_sorted()
     }
+
+    fn goals(&self) -> Vec<[u8; 6]> {
+        vec![*b"abcdef"]
+    }
+
+    fn inverse(&self, action: Move) -> Move {
+        action
+    }
+
+    fn default_depth(&self) -> u32 {
+        7
+    }
 }
 
 impl Notation for Pancakes {
@@ -71,20 +83,6 @@ impl Encode for Pancakes {
     }
 }
 
-impl Reversible for Pancakes {
-    fn goals(&self) -> Vec<[u8; 6]> {
-        vec![*b"abcdef"]
-    }
-
-    fn inverse(&self, action: Move) -> Move {
-        action
-    }
-
-    fn default_depth(&self) -> u32 {
-        7
-    }
-}
-
 #[test]
 fn the_test_puzzle_keeps_the_laws() {
     // https://oeis.org/A092113: stacks of six, by the number of flips.
@@ -93,6 +91,6 @@ fn the_test_puzzle_keeps_the_laws() {
 
 impl From<Pancakes> for costar::registry::Entry<Pancakes> {
     fn from(puzzle: Pancakes) -> Self {
-        costar::registry::Entry::reversible(puzzle)
+        costar::registry::Entry::new(puzzle)
     }
 }

@@ -8,12 +8,12 @@ use costar::puzzle::laws::exact_distances;
 use costar::puzzle::lightsout::LightsOut;
 use costar::puzzle::permutation::{Description, Permutation};
 use costar::puzzle::tiles::Puzzle8;
-use costar::puzzle::{Move, Notation as _, Puzzle, Reversible, Rules as _, laws, replay};
+use costar::puzzle::{Move, Notation as _, Puzzle, Rules as _, laws, replay};
 use costar::random::generator;
 use costar::search::beam::Beam;
 use costar::search::bidirectional::Bidirectional;
 use costar::search::breadth_first::BreadthFirst;
-use costar::search::perimeter::{Count, Extent, Perimeter, PerimeterFolder, PerimeterStore as _};
+use costar::search::perimeter::{Count, Extent, Perimeter, PerimeterFolder};
 use costar::search::prove::Prove;
 use costar::search::symmetric_images::ImageSearch;
 use costar::search::{Control, End, Limit, Limits, Progress, Search, SearchResult, Task};
@@ -31,7 +31,7 @@ fn extent(depth: u32) -> Extent {
     Extent { depth, bytes: 1 << 30, time: None, count_last: true }
 }
 
-fn classes<P: Reversible>(puzzle: &P, depth: u32) -> Perimeter<P::State> {
+fn classes<P: Puzzle>(puzzle: &P, depth: u32) -> Perimeter<P::State> {
     let symmetries = puzzle.symmetries().expect("it has symmetries");
     let stop = AtomicBool::new(false);
     Perimeter::of_classes(puzzle, symmetries, extent(depth), &stop, &mut |_| ()).expect("it was not stopped")
@@ -58,7 +58,7 @@ fn run<P: Puzzle>(
 }
 
 /// The orbits of the classes add up to the number of states.
-fn orbits_add_up<P: Reversible>(puzzle: &P, depth: u32) {
+fn orbits_add_up<P: Puzzle>(puzzle: &P, depth: u32) {
     let states = laws::states_by_depth(puzzle, depth as usize);
     let counts: Vec<_> = classes(puzzle, depth).counts().iter().map(|count| count.states).collect();
     let expected: Vec<_> = states.iter().map(|&states| Some(states as u64)).collect();
@@ -93,7 +93,7 @@ fn orbits_add_up_to_the_known_counts() {
 
 #[test]
 fn a_perimeter_of_any_extent_has_all_classes_within_it() {
-    fn agrees<P: Reversible>(puzzle: &P, depth: u32) {
+    fn agrees<P: Puzzle>(puzzle: &P, depth: u32) {
         let stop = AtomicBool::new(false);
         let make = |extent| {
             let symmetries = puzzle.symmetries().expect("it has symmetries");
@@ -130,7 +130,7 @@ fn a_perimeter_of_any_extent_has_all_classes_within_it() {
 
 #[test]
 fn a_perimeter_by_classes_knows_the_same_costs() {
-    fn agrees<P: Reversible>(puzzle: &P, depth: u32, far: u32) {
+    fn agrees<P: Puzzle>(puzzle: &P, depth: u32, far: u32) {
         let perimeter = classes(puzzle, depth);
         for (state, distance) in exact_distances(puzzle, depth + 1) {
             let inside = (u32::from(distance) <= depth).then_some(u32::from(distance));
@@ -153,7 +153,7 @@ fn a_perimeter_by_classes_knows_the_same_costs() {
 
 #[test]
 fn proven_solutions_are_shortest() {
-    fn holds<P: Reversible>(puzzle: &P, perimeter: &Perimeter<P::State>, depth: u32, count: u64) {
+    fn holds<P: Puzzle>(puzzle: &P, perimeter: &Perimeter<P::State>, depth: u32, count: u64) {
         for number in 0..count {
             let start = scrambled(puzzle, depth, &mut generator(5, number));
             let shortest = run(&Bidirectional::default(), puzzle, &start, &mut zero(), &Limits::default()).cost;
@@ -186,7 +186,7 @@ struct Long<S> {
     start: S,
 }
 
-impl<P: Reversible> Search<P> for Long<P::State> {
+impl<P: Puzzle> Search<P> for Long<P::State> {
     fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
         let Task { puzzle, start, .. } = task;
         assert_eq!(*start, self.start);
@@ -403,7 +403,7 @@ fn symmetries_are_found() {
     assert_eq!(count(&permutation::<32>("cuboid223.json")), Some(16));
     assert_eq!(count(&permutation::<32>("topspin20.json")), Some(4), "the mirror image, and the inverse of each");
     // Images may be inverted if symbols are told apart by their pieces: not the centres of a 4×4×4.
-    fn is_inverted<P: Reversible>(puzzle: &P) -> bool {
+    fn is_inverted<P: Puzzle>(puzzle: &P) -> bool {
         puzzle.symmetric_images(&puzzle.goals()[0]).any(|image| image.inverted)
     }
     assert!(is_inverted(&permutation::<128>("megaminx.json")) && is_inverted(&permutation::<64>("skewb.json")));
@@ -420,7 +420,7 @@ fn symmetries_are_found() {
 
 #[test]
 fn breadth_first_searches_end_at_the_perimeter_with_a_shortest_solution() {
-    fn holds<P: Reversible>(puzzle: &P, perimeter: &Perimeter<P::State>, depth: u32, count: u64) {
+    fn holds<P: Puzzle>(puzzle: &P, perimeter: &Perimeter<P::State>, depth: u32, count: u64) {
         let limits = Limits::default();
         for number in 0..count {
             let start = scrambled(puzzle, depth, &mut generator(6, number));

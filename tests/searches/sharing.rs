@@ -197,12 +197,12 @@ impl Visitor for Compare {
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> (usize, usize) {
         let puzzle = &**entry.puzzle();
-        let reverse = entry.reverse().expect("the puzzle can be scrambled");
-        let goal = reverse.goals(puzzle)[0];
-        let perimeter = reverse.perimeter(puzzle, 3, 200_000, &AtomicBool::new(false));
+        let goal = entry.goals()[0];
+        let perimeter = Perimeter::within(puzzle, 3, 200_000, &AtomicBool::new(false));
         let (mut solved, mut refined) = (0, 0);
         for number in 0..self.instances {
-            let (_, start) = reverse.scramble(puzzle, 4 + 3 * number, &mut generator(29, number));
+            let scramble = entry.scramble(Some(4 + 3 * number), &mut generator(29, number));
+            let (_, start) = scramble.expect("the puzzle can be scrambled");
             for (kind, beam) in beams::<P>(self.n, &perimeter).into_iter().enumerate() {
                 // A refinement that the limit ends is not the same on several ranks.
                 let nodes = if self.on_device && kind == 2 { 400_000 } else { 100 * self.n as u64 };

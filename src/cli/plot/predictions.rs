@@ -77,12 +77,11 @@ fn exact_distances<P: Puzzle>(entry: &Entry<P>, args: &Args, max_depth: u32) -> 
     let name = entry.puzzle().name();
     let unknown = || anyhow!("--kind exactness: exact distances are known of puzzle8 and cube2, not of {name}");
     let mut exact = entry.heuristic("exact").with_context(unknown)?;
-    let reverse = entry.reverse().with_context(unknown)?;
     let state = |number: u64| {
         let depth = 1 + number % u64::from(max_depth);
-        reverse.scramble(entry.puzzle(), depth, &mut generator(args.seed(), number)).1
+        Some(entry.scramble(Some(depth), &mut generator(args.seed(), number))?.1)
     };
-    let states: Vec<P::State> = (0..args.scrambles()).map(state).collect();
+    let states = (0..args.scrambles()).map(state).collect::<Option<Vec<P::State>>>().with_context(unknown)?;
     let mut distances = Vec::new();
     exact.estimate_all(&states, &mut distances)?;
     Ok((states, distances.into_iter().map(|distance| distance as u32).collect()))

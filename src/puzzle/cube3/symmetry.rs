@@ -5,7 +5,7 @@
 
 use super::{CORNER_FACELETS, Cube3, CubeState, EDGE_FACELETS, classes};
 use crate::puzzle::cube_n::geometry::{Point, stickers};
-use crate::puzzle::{Reversible as _, SymmetricImage};
+use crate::puzzle::{Rules as _, SymmetricImage};
 
 /// Rotations and reflections of the whole cube.
 pub(super) const ROTATIONS: usize = 48;

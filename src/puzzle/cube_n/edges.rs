@@ -19,9 +19,7 @@ use super::{CubeN, Metric};
 use crate::puzzle::cube3::facelets;
 use crate::puzzle::notation::{bail_parse, ensure_parse};
 use crate::puzzle::rules::is_odd;
-use crate::puzzle::{
-    Block, Encode, Encoding, Move, Notation, ParseError, Reversible, Rules, Scramble, StateBytes, plain, replay,
-};
+use crate::puzzle::{Block, Encode, Encoding, Move, Notation, ParseError, Rules, Scramble, StateBytes, plain, replay};
 
 /// The name of the puzzle.
 pub const NAME: &str = "cube5:edges";
@@ -179,6 +177,19 @@ impl Rules for Edges {
         *state == Self::GOAL
     }
 
+    fn goals(&self) -> Vec<EdgeState> {
+        vec![Self::GOAL]
+    }
+
+    fn inverse(&self, action: Move) -> Move {
+        action ^ 1
+    }
+
+    /// Twice the moves that most states need.
+    fn default_depth(&self) -> u32 {
+        60
+    }
+
     /// Turns of the same layers about one axis, of which one at most is outer: of two, only one order may be legal.
     fn always_same(&self, one: &[Move], other: &[Move]) -> bool {
         let turns = |moves: &[Move]| {
@@ -263,21 +274,6 @@ impl Encode for Edges {
             let opposite = LAYERS - AXES * (1 + layer / AXES) + layer % AXES;
             *cell = 4 * quarters[layer] + quarters[opposite];
         }
-    }
-}
-
-impl Reversible for Edges {
-    fn goals(&self) -> Vec<EdgeState> {
-        vec![Self::GOAL]
-    }
-
-    fn inverse(&self, action: Move) -> Move {
-        action ^ 1
-    }
-
-    /// Twice the moves that most states need.
-    fn default_depth(&self) -> u32 {
-        60
     }
 }
 

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::puzzle::cube3::Cube3;
     use crate::puzzle::permutation::{Description, Permutation};
-    use crate::puzzle::{Encode as _, Move, Notation as _, Reversible as _, Rules as _, SymmetricImage, replay};
+    use crate::puzzle::{Encode as _, Move, Notation as _, Rules as _, SymmetricImage, replay};
     use crate::random::{below, generator};
 
     fn puzzles() -> (Permutation<64>, Permutation<128>) {

@@ -102,11 +102,11 @@ mod tests {
     use super::*;
     use crate::puzzle::cube3::Cube3;
     use crate::puzzle::tiles::Puzzle8;
-    use crate::puzzle::{Reversible, laws};
+    use crate::puzzle::{Puzzle, laws};
     use crate::tensors::host_numbers;
     use tch::Device;
 
-    fn near<P: Reversible>(puzzle: &P, depth: u32, most: usize) -> NearGoals {
+    fn near<P: Puzzle>(puzzle: &P, depth: u32, most: usize) -> NearGoals {
         let (encoding, goal) = (puzzle.encoding(), puzzle.goals()[0]);
         let moves = DeviceMoves::new(&puzzle.move_table().expect("a table"), &encoding, Device::Cpu);
         let row = puzzle.row(&goal);

@@ -12,7 +12,7 @@
 use super::filling::{Filled, ItemMaker, Keyed, LayerFilling, PartWriter, item_bytes};
 use super::layer::ClassLayer;
 use super::scramble_ends::{EndFinder, EndMoves};
-use crate::puzzle::{Class, Move, Puzzle, Reversible, Symmetries};
+use crate::puzzle::{Class, Move, Puzzle, Symmetries};
 use crate::workers::cores;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -101,7 +101,7 @@ struct EarlierLayers<'a, S> {
 
 impl ClassTable {
     /// Makes the layers, as deep as `extent` allows; `None` once `stop` is set.
-    pub(super) fn make<P: Reversible>(
+    pub(super) fn make<P: Puzzle>(
         puzzle: &P,
         symmetries: &dyn Symmetries<P::State>,
         extent: Extent,
@@ -197,7 +197,7 @@ impl ClassTable {
     }
 }
 
-impl<P: Reversible> LayerMaker<'_, P> {
+impl<P: Puzzle> LayerMaker<'_, P> {
     /// The layer of the goals.
     fn goals(&self) -> (ClassLayer, Filled<P::State>) {
         let goals = self.puzzle.goals();

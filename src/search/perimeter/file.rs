@@ -11,7 +11,7 @@ use crate::cache;
 use crate::error::{Context as _, Error, Result, ensure};
 use crate::files::write_whole_with;
 use crate::memory;
-use crate::puzzle::{Move, Puzzle, Reversible, Symmetries, move_names};
+use crate::puzzle::{Move, Puzzle, Symmetries, move_names};
 use crate::workers::{cores, on_own_threads};
 use bytemuck::{cast_slice, cast_slice_mut};
 use serde::{Deserialize, Serialize};
@@ -73,26 +73,6 @@ impl LayerHeader {
     }
 }
 
-/// The perimeters of a puzzle on the disk. A trait, because [`PerimeterFolder`] needs a reversible puzzle.
-pub trait PerimeterStore<S> {
-    /// The files that are there, the deepest first.
-    fn files(&self) -> Vec<PerimeterFile>;
-
-    /// The perimeter to `depth`, or else the deepest, from a file, if it takes at most `bytes`. Logs which files are not
-    /// used, and why.
-    fn load(&self, depth: u32, bytes: u64) -> Option<Perimeter<S>>;
-
-    /// Makes and saves a perimeter, or waits for another process that does so and reads that one. `None` once `stop` is
-    /// set.
-    fn make(&self, extent: Extent, stop: &AtomicBool, on_progress: OnProgress<'_>) -> Option<SavedPerimeter<S>>;
-
-    /// Makes a perimeter for this process alone; `None` once `stop` is set.
-    fn make_unsaved(&self, extent: Extent, stop: &AtomicBool, on_progress: OnProgress<'_>) -> Option<Perimeter<S>>;
-
-    /// The puzzle's symmetries.
-    fn symmetries(&self) -> &dyn Symmetries<S>;
-}
-
 /// A new perimeter, and its file or why it could not be saved.
 pub type SavedPerimeter<S> = (Perimeter<S>, Result<PathBuf>);
 
@@ -114,10 +94,11 @@ pub struct PerimeterFolder<'a, P: Puzzle> {
     files: CachedFiles,
 }
 
-impl<'a, P: Reversible> PerimeterFolder<'a, P> {
-    /// The perimeters in a folder, by default [`cache::folder`]; `None` for a puzzle without known symmetries.
+impl<'a, P: Puzzle> PerimeterFolder<'a, P> {
+    /// The perimeters in a folder, by default [`cache::folder`]; `None` for a puzzle that is not reversible, or has no known
+    /// symmetries.
     pub fn new(puzzle: &'a P, folder: Option<PathBuf>) -> Option<Self> {
-        let symmetries = puzzle.symmetries()?;
+        let symmetries = puzzle.is_reversible().then(|| puzzle.symmetries()).flatten()?;
         let moves: Vec<Move> = (0..puzzle.move_count() as Move).collect();
         let identity = Identity {
             puzzle: puzzle.name(),
@@ -128,6 +109,63 @@ impl<'a, P: Reversible> PerimeterFolder<'a, P> {
         };
         let files = CachedFiles { identity, folder: folder.or_else(cache::folder) };
         Some(PerimeterFolder { puzzle, symmetries, files })
+    }
+
+    /// The files that are there, the deepest first.
+    pub fn files(&self) -> Vec<PerimeterFile> {
+        self.files.all()
+    }
+
+    /// The perimeter to `depth`, or else the deepest, from a file, if it takes at most `bytes`. Logs which files are not
+    /// used, and why.
+    pub fn load(&self, depth: u32, bytes: u64) -> Option<Perimeter<P::State>> {
+        let files = self.files();
+        // The shallowest file that is deep enough is read soonest.
+        let deep_enough = files.iter().rev().filter(|file| file.depth >= depth);
+        let others = files.iter().filter(|file| file.depth < depth);
+        deep_enough.chain(others).find_map(|file| self.load_file(file, depth, bytes))
+    }
+
+    /// Makes and saves a perimeter, or waits for another process that does so and reads that one. `None` once `stop` is
+    /// set.
+    pub fn make(
+        &self,
+        extent: Extent,
+        stop: &AtomicBool,
+        on_progress: OnProgress<'_>,
+    ) -> Option<SavedPerimeter<P::State>> {
+        let title = format!("the perimeter of {}", self.puzzle.name());
+        let [prefix, _] = self.files.affixes();
+        let lock = self.files.folder.as_ref().map(|folder| (folder, cache::lock(folder, &prefix, &title)));
+        for file in self.files().into_iter().rev().filter(|file| file.depth >= extent.depth) {
+            if let Some(perimeter) = self.load_file(&file, extent.depth, extent.bytes) {
+                return Some((perimeter, Ok(file.path)));
+            }
+        }
+        let perimeter = self.make_unsaved(extent, stop, on_progress)?;
+        let saved = match lock {
+            None => Err(Error::Data("none of COSTAR_CACHE, XDG_CACHE_HOME and HOME is set, so it is not kept".into())),
+            Some((folder, lock)) => lock.and_then(|_held| {
+                let of_states = || Error::Bug("a perimeter by states is not kept".into());
+                self.files.write(folder, perimeter.classes().ok_or_else(of_states)?)
+            }),
+        };
+        Some((perimeter, saved))
+    }
+
+    /// Makes a perimeter for this process alone; `None` once `stop` is set.
+    pub fn make_unsaved(
+        &self,
+        extent: Extent,
+        stop: &AtomicBool,
+        on_progress: OnProgress<'_>,
+    ) -> Option<Perimeter<P::State>> {
+        Perimeter::of_classes(self.puzzle, Arc::clone(&self.symmetries), extent, stop, on_progress)
+    }
+
+    /// The puzzle's symmetries.
+    pub fn symmetries(&self) -> &dyn Symmetries<P::State> {
+        &*self.symmetries
     }
 
     /// The layers of a file within `depth`; `None` if they take more than `bytes`, or the log says why the file is not used.
@@ -245,53 +283,6 @@ impl CachedFiles {
     }
 }
 
-impl<P: Reversible> PerimeterStore<P::State> for PerimeterFolder<'_, P> {
-    fn files(&self) -> Vec<PerimeterFile> {
-        self.files.all()
-    }
-
-    fn load(&self, depth: u32, bytes: u64) -> Option<Perimeter<P::State>> {
-        let files = self.files();
-        // The shallowest file that is deep enough is read soonest.
-        let deep_enough = files.iter().rev().filter(|file| file.depth >= depth);
-        let others = files.iter().filter(|file| file.depth < depth);
-        deep_enough.chain(others).find_map(|file| self.load_file(file, depth, bytes))
-    }
-
-    fn make(&self, extent: Extent, stop: &AtomicBool, on_progress: OnProgress<'_>) -> Option<SavedPerimeter<P::State>> {
-        let title = format!("the perimeter of {}", self.puzzle.name());
-        let [prefix, _] = self.files.affixes();
-        let lock = self.files.folder.as_ref().map(|folder| (folder, cache::lock(folder, &prefix, &title)));
-        for file in self.files().into_iter().rev().filter(|file| file.depth >= extent.depth) {
-            if let Some(perimeter) = self.load_file(&file, extent.depth, extent.bytes) {
-                return Some((perimeter, Ok(file.path)));
-            }
-        }
-        let perimeter = self.make_unsaved(extent, stop, on_progress)?;
-        let saved = match lock {
-            None => Err(Error::Data("none of COSTAR_CACHE, XDG_CACHE_HOME and HOME is set, so it is not kept".into())),
-            Some((folder, lock)) => lock.and_then(|_held| {
-                let of_states = || Error::Bug("a perimeter by states is not kept".into());
-                self.files.write(folder, perimeter.classes().ok_or_else(of_states)?)
-            }),
-        };
-        Some((perimeter, saved))
-    }
-
-    fn make_unsaved(
-        &self,
-        extent: Extent,
-        stop: &AtomicBool,
-        on_progress: OnProgress<'_>,
-    ) -> Option<Perimeter<P::State>> {
-        Perimeter::of_classes(self.puzzle, Arc::clone(&self.symmetries), extent, stop, on_progress)
-    }
-
-    fn symmetries(&self) -> &dyn Symmetries<P::State> {
-        &*self.symmetries
-    }
-}
-
 /// The header of a file, and where its layers begin.
 fn read_header(file: &File) -> Result<(Header, u64)> {
     let mut reader = BufReader::new(file);
@@ -336,7 +327,7 @@ fn checksums(lines: &[Line]) -> Vec<u32> {
 ///
 /// [`Rules::rules_crc32`](crate::puzzle::Rules::rules_crc32) cannot take its place: only a puzzle from a file has that
 /// one, and result files of all other puzzles record that there is none.
-fn rules<P: Reversible>(puzzle: &P) -> u32 {
+fn rules<P: Puzzle>(puzzle: &P) -> u32 {
     const STEPS: usize = 64;
     let mut row = vec![0; puzzle.encoding().cells];
     let mut sum = crc32fast::Hasher::new();

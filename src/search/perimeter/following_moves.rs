@@ -1,6 +1,6 @@
 //! The moves that may follow each move, so that a search makes only one of several equal sequences.
 
-use crate::puzzle::{Move, Reversible};
+use crate::puzzle::{Move, Puzzle};
 
 /// The moves that may follow each move, and at the end, the first moves: see [`Perimeter::following`].
 ///
@@ -13,7 +13,7 @@ pub(super) struct Successors {
 }
 
 impl Successors {
-    pub(super) fn new<P: Reversible>(puzzle: &P) -> Self {
+    pub(super) fn new<P: Puzzle>(puzzle: &P) -> Self {
         let count = puzzle.move_count() as Move;
         let has_copy = |action: Move, next: Move| {
             let earlier = (0..=action).flat_map(|first| (0..count).map(move |second| [first, second]));

@@ -14,7 +14,7 @@
 //! | `file` | [`PerimeterFolder`]: perimeters on the disk |
 
 use crate::error::SettingError;
-use crate::puzzle::{Cost, Move, Puzzle, Reversible, State, Symmetries};
+use crate::puzzle::{Cost, Move, Puzzle, State, Symmetries};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -29,7 +29,7 @@ mod states;
 
 use classes::ClassTable;
 pub use classes::{Count, Extent, OnProgress, PerimeterProgress};
-pub use file::{PerimeterFile, PerimeterFolder, PerimeterStore, SavedPerimeter};
+pub use file::{PerimeterFile, PerimeterFolder, SavedPerimeter};
 use following_moves::Successors;
 use states::StateTable;
 
@@ -69,13 +69,19 @@ impl<S: State> Perimeter<S> {
     ///
     /// Takes time and memory in proportion to their number: 984,000 of the cube at depth 6, 9.2 million at 7, 86 million
     /// at 8.
-    pub fn new<P: Reversible<State = S>>(puzzle: &P, depth: u32) -> Self {
+    ///
+    /// # Panics
+    /// Unless the puzzle is [reversible](crate::puzzle::Rules::is_reversible).
+    pub fn new<P: Puzzle<State = S>>(puzzle: &P, depth: u32) -> Self {
         Self::within(puzzle, depth, usize::MAX, &AtomicBool::new(false))
     }
 
     /// Like [`Perimeter::new`], but no deeper than about `capacity` states reach, as extrapolated from one depth to the
     /// next. Empty soon after `stop` is set.
-    pub fn within<P: Reversible<State = S>>(puzzle: &P, depth: u32, capacity: usize, stop: &AtomicBool) -> Self {
+    ///
+    /// # Panics
+    /// Unless the puzzle is [reversible](crate::puzzle::Rules::is_reversible).
+    pub fn within<P: Puzzle<State = S>>(puzzle: &P, depth: u32, capacity: usize, stop: &AtomicBool) -> Self {
         let mut table = StateTable::default();
         let mut layer: Vec<S> = puzzle.goals();
         layer.retain(|goal| table.insert(states::key(goal), 0));
@@ -111,7 +117,10 @@ impl<S: State> Perimeter<S> {
 
     /// The classes of all states within some moves of the goals, made on all cores; for a puzzle that knows its symmetries,
     /// whose moves are legal everywhere and cost 1. `None` once `stop` is set.
-    pub fn of_classes<P: Reversible<State = S>>(
+    ///
+    /// # Panics
+    /// Unless the puzzle is [reversible](crate::puzzle::Rules::is_reversible).
+    pub fn of_classes<P: Puzzle<State = S>>(
         puzzle: &P,
         symmetries: Arc<dyn Symmetries<S>>,
         extent: Extent,
@@ -122,11 +131,7 @@ impl<S: State> Perimeter<S> {
         Some(Self::from_classes(puzzle, symmetries, table))
     }
 
-    fn from_classes<P: Reversible<State = S>>(
-        puzzle: &P,
-        symmetries: Arc<dyn Symmetries<S>>,
-        table: ClassTable,
-    ) -> Self {
+    fn from_classes<P: Puzzle<State = S>>(puzzle: &P, symmetries: Arc<dyn Symmetries<S>>, table: ClassTable) -> Self {
         Perimeter {
             depth: table.depth(),
             whole: table.whole,

@@ -1,7 +1,7 @@
 //! The two ends of a shortest scramble: which moves lead from its middle, forwards and backwards, to the last layer.
 
 use super::layer::ClassLayer;
-use crate::puzzle::{Move, Reversible, State, Symmetries};
+use crate::puzzle::{Move, Puzzle, State, Symmetries};
 use std::cmp::Ordering;
 
 /// Above this many moves, duplicate middles are not detected: checking all pairs of move pairs costs too much.
@@ -31,7 +31,7 @@ pub(super) struct EndMoves {
 }
 
 impl<'a, S: State> EndFinder<'a, S> {
-    pub(super) fn new<P: Reversible<State = S>>(puzzle: &P, symmetries: &'a dyn Symmetries<S>) -> Self {
+    pub(super) fn new<P: Puzzle<State = S>>(puzzle: &P, symmetries: &'a dyn Symmetries<S>) -> Self {
         let moves: Vec<Move> = (0..puzzle.move_count() as Move).collect();
         let mut other_middles = Vec::new();
         let is_used = symmetries.has_inversion() && moves.len() <= MAX_MOVES;

@@ -3,7 +3,7 @@
 //! About one lookup in 10¹⁰ of a state outside hits an entry by mistake; a walk to the goal finds that out. (With 10⁸
 //! states, two share an entry in one puzzle of two hundred.)
 
-use crate::puzzle::{Move, Reversible, State};
+use crate::puzzle::{Move, Puzzle, State};
 use crate::search::nodes::hash_table::HashTable;
 use crate::workers::{cores, on_own_threads};
 use foldhash::quality::FixedState;
@@ -80,7 +80,7 @@ impl StateTable {
 
     /// Adds the new states one move from a layer: each core makes all of them, and keeps those of its parts. Ends early,
     /// incomplete, once `stop` is set.
-    pub(super) fn add_layer<P: Reversible>(
+    pub(super) fn add_layer<P: Puzzle>(
         &mut self,
         puzzle: &P,
         layer: &[P::State],

@@ -6,9 +6,9 @@ use crate::error::{Result, SettingError, bail_setting, ensure_setting};
 use crate::memory;
 use crate::neural::learner::Learner;
 use crate::puzzle::Puzzle;
-use crate::registry::{Entry, Reverse};
-use crate::sampler::{Batch, Samples};
-use crate::search::perimeter::{Extent, Perimeter, states_in};
+use crate::registry::Entry;
+use crate::sampler::{Batch, Samples, Walks};
+use crate::search::perimeter::{Extent, Perimeter, PerimeterFolder, states_in};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -128,34 +128,30 @@ pub(super) fn samples<P: Puzzle>(entry: &Entry<P>, plan: &TrainPlan, stop: &Atom
         ensure_setting!(sparse_states == 0.0, "sparse_states", "`labels` solutions has no such setting; leave it out");
         return solutions.samples(entry.puzzle(), max_depth);
     }
-    let Some(reverse) = entry.reverse() else {
+    let puzzle = entry.puzzle();
+    if !puzzle.is_reversible() {
         let own = entry.samples()?.samples;
         for (field, is_default) in [("labels", *labels == Labels::Walks), ("sparse_states", sparse_states == 0.0)] {
-            let name = entry.puzzle().name();
+            let name = puzzle.name();
             ensure_setting!(is_default, field, "{name} has training samples of its own; leave it out");
         }
         return Ok(own);
-    };
-    let walks = reverse.walks(entry.puzzle()).with_walk_samples(walk_samples).with_sparse_states(sparse_states)?;
+    }
+    let walks = Walks::new(Arc::clone(puzzle)).with_walk_samples(walk_samples).with_sparse_states(sparse_states)?;
     let Some(ExactCosts { depth, of_children }) = labels.target().exact_costs() else { return Ok(Arc::new(walks)) };
-    let perimeter = perimeter_of(reverse, entry.puzzle(), depth, stop)?;
+    let perimeter = perimeter_of(&**puzzle, depth, stop)?;
     Ok(Arc::new(if of_children { walks.with_children(perimeter) } else { walks.with_exact_labels(perimeter) }))
 }
 
 /// A perimeter of exactly this depth, or of the whole puzzle: from the cache, or made for this process alone.
-fn perimeter_of<P: Puzzle>(
-    reverse: &dyn Reverse<P>,
-    puzzle: &P,
-    depth: u32,
-    stop: &AtomicBool,
-) -> Result<Perimeter<P::State>, SettingError> {
+fn perimeter_of<P: Puzzle>(puzzle: &P, depth: u32, stop: &AtomicBool) -> Result<Perimeter<P::State>, SettingError> {
     let bytes = Perimeter::<P::State>::memory_budget(memory::available());
-    let perimeter = match reverse.perimeter_store(puzzle) {
-        None => reverse.perimeter(puzzle, depth, states_in(bytes), stop),
-        Some(store) => {
+    let perimeter = match PerimeterFolder::new(puzzle, None) {
+        None => Perimeter::within(puzzle, depth, states_in(bytes), stop),
+        Some(folder) => {
             let extent = Extent { depth, bytes, time: None, count_last: false };
-            let cached = store.load(depth, bytes).filter(|cached| cached.depth() == depth || cached.is_whole());
-            cached.or_else(|| store.make_unsaved(extent, stop, &mut |_| ())).unwrap_or_else(Perimeter::none)
+            let cached = folder.load(depth, bytes).filter(|cached| cached.depth() == depth || cached.is_whole());
+            cached.or_else(|| folder.make_unsaved(extent, stop, &mut |_| ())).unwrap_or_else(Perimeter::none)
         }
     };
     perimeter.check_depth(depth)?;
