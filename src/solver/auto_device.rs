@@ -58,7 +58,7 @@ fn seconds_a_state(plan: &Plan, on_cuda: bool, moves: usize, cores: usize) -> f6
 #[cfg(test)]
 mod tests {
     use super::super::options::SearchInfo;
-    use super::super::plan::{PerimeterPlan, ProofPlan};
+    use super::super::plan::PerimeterPlan;
     use super::*;
     use crate::search::beam::HashSlots;
 
@@ -98,7 +98,7 @@ mod tests {
             search_uses_perimeter: false,
             leaves_out_whole_perimeter: false,
             symmetries: 1,
-            proof: ProofPlan::None,
+            proof_budget: Some(0),
             widens: false,
         }
     }

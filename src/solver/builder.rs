@@ -4,7 +4,7 @@ use super::auto_device::{gains_from_cuda, is_faster_on_cuda};
 use super::models;
 use super::options::SearchOptions;
 use super::perimeter_cache::{PerimeterCache, perimeter_of};
-use super::plan::{Facts, HeuristicChoice, HeuristicPlan, ModelFacts, Plan, ProofPlan, SearchPlan};
+use super::plan::{Facts, HeuristicChoice, HeuristicPlan, ModelFacts, Plan, SearchPlan};
 use super::reduction::{BuildStage, Reduction, SharedStages, Stages, stage_options};
 use super::resolve::resolve;
 use super::{LoadedNetwork, Settings, Solver};
@@ -365,16 +365,11 @@ pub(super) fn build_search<P: Puzzle>(
         }
     };
     let search = build(1);
-    let budget = match plan.proof {
-        ProofPlan::None => Some(0),
-        ProofPlan::Budget(sequences) => Some(sequences),
-        ProofPlan::Whole => None,
-    };
-    let search: Arc<dyn Search<P>> = if budget == Some(0) && !plan.widens {
+    let search: Arc<dyn Search<P>> = if plan.proof_budget == Some(0) && !plan.widens {
         Arc::from(search)
     } else {
         let widen = plan.widens.then(|| Box::new(build) as Widen<P>);
-        Arc::new(Prove { search: Some(search), perimeter, budget, widen })
+        Arc::new(Prove { search: Some(search), perimeter, budget: plan.proof_budget, widen })
     };
     Ok((search, depth))
 }

@@ -52,7 +52,7 @@ mod resolve;
 
 pub use builder::Builder;
 pub use options::{Engine, SearchInfo, SearchOptions};
-pub use plan::{HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, ProofPlan, Request, SearchPlan};
+pub use plan::{HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, Request, SearchPlan};
 pub use resolve::resolve;
 
 use crate::error::{Error, Result, bail_setting, ensure_setting};

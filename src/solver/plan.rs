@@ -85,8 +85,8 @@ pub struct Plan {
     pub leaves_out_whole_perimeter: bool,
     /// How many symmetric images of an instance are searched, at least 1.
     pub symmetries: usize,
-    /// The proof after the search.
-    pub proof: ProofPlan,
+    /// Move sequences of the proof after the search; 0 for no proof, `None` for as many as it takes.
+    pub proof_budget: Option<u64>,
     /// True if wider searches follow until the time is up or the solution is proven.
     pub widens: bool,
 }
@@ -153,28 +153,14 @@ pub enum SearchPlan {
     },
 }
 
-/// The proof after a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProofPlan {
-    /// No proof.
-    None,
-    /// A proof limited to this many move sequences.
-    Budget(u64),
-    /// A proof that no solution is shorter.
-    Whole,
-}
-
 impl Plan {
     /// The plan as options, with the depth of the perimeter that was made: what result files say of the settings.
     pub fn options(&self, perimeter_depth: u32) -> SearchOptions {
         let common = SearchOptions {
             perimeter: Some(perimeter_depth).filter(|depth| *depth > 0),
             symmetries: (self.symmetries > 1).then_some(Some(self.symmetries)),
-            proof_budget: match self.proof {
-                ProofPlan::Budget(sequences) => Some(sequences),
-                ProofPlan::None | ProofPlan::Whole => None,
-            },
-            prove: self.proof == ProofPlan::Whole,
+            proof_budget: self.proof_budget.filter(|budget| *budget > 0),
+            prove: self.proof_budget.is_none(),
             ..SearchOptions::of(self.info.name)
         };
         let engine = |on_device| Some(if on_device { Engine::Device } else { Engine::Host });

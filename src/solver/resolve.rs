@@ -2,7 +2,7 @@
 //! checking a request is the same call as solving it.
 
 use super::options::{REDUCTION, SearchInfo, SearchOptions};
-use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, ProofPlan, Request, SearchPlan};
+use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, Request, SearchPlan};
 use crate::error::SettingError;
 
 mod heuristic_plan;
@@ -99,7 +99,7 @@ pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingErro
         search_uses_perimeter,
         leaves_out_whole_perimeter: request.names_model && proof_perimeter.is_none() && is_default,
         symmetries,
-        proof: plan_proof(search, &options, own_perimeter, facts),
+        proof_budget: plan_proof(search, &options, own_perimeter, facts),
         widens: facts.spends_time
             && request.options.search() == "auto"
             && request.options.n.flatten().is_none()
@@ -110,18 +110,13 @@ pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingErro
     })
 }
 
-/// The proof that was asked for; a beam with candidates has a budget by default, if classes make that cheap.
-fn plan_proof(search: SearchPlan, options: &SearchOptions, perimeter: PerimeterPlan, facts: &Facts<'_>) -> ProofPlan {
+/// The budget of the proof that was asked for; a beam with candidates has one by default, if classes make that cheap.
+fn plan_proof(search: SearchPlan, options: &SearchOptions, perimeter: PerimeterPlan, facts: &Facts<'_>) -> Option<u64> {
     let is_cheap = matches!(search, SearchPlan::Beam { candidates: 1.., .. })
         && perimeter.class_bytes() > 0
         && facts.puzzle.has_unit_costs;
-    match options.proof_budget {
-        _ if options.prove => ProofPlan::Whole,
-        Some(0) => ProofPlan::None,
-        Some(budget) => ProofPlan::Budget(budget),
-        None if is_cheap => ProofPlan::Budget(PROOF_BUDGET),
-        None => ProofPlan::None,
-    }
+    let default = if is_cheap { PROOF_BUDGET } else { 0 };
+    (!options.prove).then_some(options.proof_budget.unwrap_or(default))
 }
 
 /// The name of the search, before the heuristic is chosen: `auto` means `bwas` if `n` or `lambda` is given or a network
@@ -313,14 +308,14 @@ mod tests {
     #[test]
     fn a_beam_looks_for_a_shorter_answer_where_classes_make_that_cheap() {
         let cube = PuzzleFacts { has_classes: true, ..puzzle() };
-        let proof = |search, settings| plan(search, settings, &cube, Some(&model(true))).expect("a plan").proof;
-        assert_eq!(proof("auto", "{}"), ProofPlan::Budget(PROOF_BUDGET));
-        assert_eq!(proof("beam", r#"{"proof_budget": 5}"#), ProofPlan::Budget(5));
+        let proof = |search, settings| plan(search, settings, &cube, Some(&model(true))).expect("a plan").proof_budget;
+        assert_eq!(proof("auto", "{}"), Some(PROOF_BUDGET));
+        assert_eq!(proof("beam", r#"{"proof_budget": 5}"#), Some(5));
         for without in [r#"{"proof_budget": 0}"#, r#"{"perimeter": 0}"#, r#"{"candidates": 0}"#] {
-            assert_eq!(proof("beam", without), ProofPlan::None, "{without}");
+            assert_eq!(proof("beam", without), Some(0), "{without}");
         }
-        assert_eq!(proof("beam", r#"{"prove": true}"#), ProofPlan::Whole);
-        assert_eq!(proof("bwas", r#"{"deferred": true}"#), ProofPlan::None);
+        assert_eq!(proof("beam", r#"{"prove": true}"#), None);
+        assert_eq!(proof("bwas", r#"{"deferred": true}"#), Some(0));
     }
 
     #[test]
