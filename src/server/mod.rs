@@ -74,9 +74,9 @@ impl ServerConfig {
         for model in &self.models {
             catalogue::check_puzzle_of(model, &self.puzzles)?;
         }
-        self.searches = self.searches.min(Semaphore::MAX_PERMITS / 2);
-        self.queue = self.queue.min(Semaphore::MAX_PERMITS / 2);
-        let share = || (memory::available().unwrap_or(4 << 30) as f64 * MEMORY_SHARE) as u64 / self.searches as u64;
+        self.searches = self.searches.min(Semaphore::MAX_PERMITS as u64 / 2);
+        self.queue = self.queue.min(Semaphore::MAX_PERMITS as u64 / 2);
+        let share = || (memory::available().unwrap_or(4 << 30) as f64 * MEMORY_SHARE) as u64 / self.searches;
         self.max_memory = Some(self.max_memory.unwrap_or_else(share));
         Ok(self)
     }

@@ -25,11 +25,11 @@ pub struct ServerConfig {
     #[cfg_attr(feature = "cli", arg(long, default_value = "auto", value_name = "DEVICE"))]
     pub device: DeviceChoice,
     /// Searches at a time, one per model
-    #[cfg_attr(feature = "cli", arg(long, default_value = "2", value_name = "N", value_parser = positive))]
-    pub searches: usize,
+    #[cfg_attr(feature = "cli", arg(long, default_value = "2", value_name = "N", value_parser = quantity::positive_count))]
+    pub searches: u64,
     /// Requests that may wait for their turn; more are refused
-    #[cfg_attr(feature = "cli", arg(long, default_value = "8", value_name = "N", value_parser = count))]
-    pub queue: usize,
+    #[cfg_attr(feature = "cli", arg(long, default_value = "8", value_name = "N", value_parser = quantity::count))]
+    pub queue: u64,
     /// Longest time of a search, in seconds; a request may ask for less
     #[cfg_attr(feature = "cli", arg(long, default_value = "120", value_name = "S", value_parser = quantity::seconds))]
     pub max_seconds: f64,
@@ -46,14 +46,4 @@ pub struct ServerConfig {
 fn host(text: &str) -> Result<IpAddr, &'static str> {
     let address = if text == "localhost" { Ok(std::net::Ipv4Addr::LOCALHOST.into()) } else { text.parse() };
     address.map_err(|_| "expected an IP address: 127.0.0.1 for this computer only, 0.0.0.0 for all of its networks")
-}
-
-#[cfg(feature = "cli")]
-fn count(text: &str) -> Result<usize, String> {
-    quantity::count(text).map(|count| count as usize)
-}
-
-#[cfg(feature = "cli")]
-fn positive(text: &str) -> Result<usize, String> {
-    quantity::positive_count(text).map(|count| count as usize)
 }

@@ -49,7 +49,7 @@ struct WorkerHandle {
 /// A search that runs or waits.
 pub(super) struct SubmittedSearch {
     /// Searches that ran or waited at the time of the request.
-    pub(super) ahead: usize,
+    pub(super) ahead: u64,
     /// The channel closes after the last event.
     pub(super) events: Receiver<JobEvent>,
     pub(super) guard: SearchGuard,
@@ -71,8 +71,8 @@ impl Drop for SearchGuard {
 impl JobQueue {
     pub(super) fn new(config: ServerConfig, stop: Arc<AtomicBool>) -> Self {
         JobQueue {
-            places: Arc::new(Semaphore::new(config.searches + config.queue)),
-            running: Arc::new(Semaphore::new(config.searches)),
+            places: Arc::new(Semaphore::new((config.searches + config.queue) as usize)),
+            running: Arc::new(Semaphore::new(config.searches as usize)),
             workers: Mutex::default(),
             searches: Mutex::default(),
             config,
@@ -82,7 +82,7 @@ impl JobQueue {
 
     /// Load and limits, as `GET /status` answers.
     pub(super) fn status(&self) -> Value {
-        let running = self.config.searches - self.running.available_permits();
+        let running = self.config.searches - self.running.available_permits() as u64;
         json!({
             "running": running,
             "waiting": self.taken_places().saturating_sub(running),
@@ -93,8 +93,8 @@ impl JobQueue {
         })
     }
 
-    fn taken_places(&self) -> usize {
-        self.config.searches + self.config.queue - self.places.available_permits()
+    fn taken_places(&self) -> u64 {
+        self.config.searches + self.config.queue - self.places.available_permits() as u64
     }
 
     /// Takes a place in the queue.
