@@ -3,7 +3,6 @@
 
 use super::{BAD_INPUT, Failure, OrInput as _, note};
 use crate::distributed::Group;
-use crate::distributed::group::JoinStatus;
 use crate::distributed::launcher::{InvalidLauncherEnv, LauncherEnv};
 use crate::distributed::rendezvous::{ErrorExit, fail_before_joining};
 use crate::error::Error;
@@ -19,17 +18,11 @@ use std::env;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How far this process has come in joining its group.
-enum GroupState {
-    /// It was started alone, or has not tried to join yet.
-    Alone,
-    Open(Arc<Group>),
-    InvalidEnv(Box<InvalidLauncherEnv>),
-    /// The store could not be opened.
-    Unreachable(LauncherEnv),
-}
+/// Ends all ranks after an error, of another rank or not, with an exit code.
+type Fail = Box<dyn Fn(bool, u8) -> ErrorExit + Send>;
 
-static STATE: Mutex<GroupState> = Mutex::new(GroupState::Alone);
+/// `None` if this process was started alone, has not tried to join yet, or has left.
+static FAIL: Mutex<Option<Fail>> = Mutex::new(None);
 
 /// The commands that several ranks can share.
 const COMMANDS: [&str; 3] = ["train", "bench", "solve"];
@@ -42,7 +35,7 @@ pub(super) fn join(stop: &Arc<AtomicBool>) -> Result<Option<Arc<Group>>, Failure
         Ok(Some(launcher)) => launcher,
         Err(invalid) => {
             let error = anyhow::anyhow!("{}", invalid.error);
-            set(GroupState::InvalidEnv(invalid));
+            set(Some(Box::new(move |_, code| fail_in_invalid_env(&invalid, code))));
             return Err(Failure::Input(error));
         }
     };
@@ -52,12 +45,15 @@ pub(super) fn join(stop: &Arc<AtomicBool>) -> Result<Option<Arc<Group>>, Failure
         let group = match Group::open(launcher.clone(), Arc::clone(stop)) {
             Ok(group) => Arc::new(group),
             Err(error) => {
-                set(GroupState::Unreachable(launcher));
+                // Without a store the ranks cannot agree on one that prints.
+                let may_print = launcher.rank <= 1 || launcher.local_rank == 0;
+                set(Some(Box::new(move |is_other, code| ErrorExit { prints: !is_other && may_print, code })));
                 return Err(error).or_input();
             }
         };
-        set(GroupState::Open(Arc::clone(&group)));
-        if group.join(&signature.join("\n")).or_input()? == JoinStatus::Complete {
+        let opened = Arc::clone(&group);
+        set(Some(Box::new(move |is_other, code| opened.fail(is_other, code))));
+        if group.join(&signature.join("\n")).or_input()? {
             break group;
         }
     };
@@ -92,8 +88,8 @@ fn given() -> Vec<String> {
     [name.to_owned()].into_iter().chain(flags.into_iter().map(line)).collect()
 }
 
-fn set(state: GroupState) {
-    *STATE.lock().unwrap_or_else(PoisonError::into_inner) = state;
+fn set(fail: Option<Fail>) {
+    *FAIL.lock().unwrap_or_else(PoisonError::into_inner) = fail;
 }
 
 /// The [`Exchange`] of a search that the ranks of a group share.
@@ -148,21 +144,14 @@ pub(super) fn check_alike(group: &Group, command: &str, settings: &str, template
 
 /// Leaves the group after success.
 pub(super) fn leave() {
-    set(GroupState::Alone);
+    set(None);
 }
 
 /// Ends all ranks after an error of this rank, with its exit code, or of another rank.
 pub(super) fn fail(error: &anyhow::Error, code: u8) -> ErrorExit {
     let is_other_rank = error.chain().filter_map(|cause| cause.downcast_ref()).any(Error::is_other_rank);
-    match &*STATE.lock().unwrap_or_else(PoisonError::into_inner) {
-        GroupState::Alone => ErrorExit { prints: true, code },
-        GroupState::Open(group) => group.fail(is_other_rank, code),
-        GroupState::InvalidEnv(invalid) => fail_in_invalid_env(invalid, code),
-        // Without a store the ranks cannot agree on one that prints.
-        GroupState::Unreachable(LauncherEnv { rank, local_rank, .. }) => {
-            ErrorExit { prints: !is_other_rank && (*rank <= 1 || *local_rank == 0), code }
-        }
-    }
+    let fail = FAIL.lock().unwrap_or_else(PoisonError::into_inner);
+    fail.as_ref().map_or(ErrorExit { prints: true, code }, |fail| fail(is_other_rank, code))
 }
 
 fn fail_in_invalid_env(invalid: &InvalidLauncherEnv, code: u8) -> ErrorExit {

@@ -31,16 +31,6 @@ pub struct Group {
     watcher: Mutex<Option<thread::JoinHandle<()>>>,
 }
 
-/// How the attempt to join a group ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub enum JoinStatus {
-    /// All ranks have joined.
-    Complete,
-    /// Rank 0 was restarted meanwhile: open the group anew.
-    Superseded,
-}
-
 impl Group {
     /// Opens the store. After [`Group::join`], `stop` is set on all ranks once it is set on one.
     ///
@@ -53,12 +43,13 @@ impl Group {
         Ok(Group { env, round, gloo, nccl, liveness: Arc::default(), stop, watcher })
     }
 
-    /// Waits for the other ranks, and checks that all have the same `signature`, one setting a line.
+    /// Waits for the other ranks, and checks that all have the same `signature`, one setting a line. `false` if rank 0 was
+    /// restarted meanwhile: open the group anew.
     ///
     /// # Errors
     /// If a rank does not join in time, has another signature, or has failed ([`Error::OtherRank`]); if two processes have the
     /// same rank.
-    pub fn join(&self, signature: &str) -> Result<JoinStatus> {
+    pub fn join(&self, signature: &str) -> Result<bool> {
         let deadline = Instant::now() + join_timeout();
         self.ask(|store| store.add(&host_key(), 1))?;
         let is_duplicate = self.ask(|store| store.add(&joined_key(self.rank()), 1))? != 1;
@@ -76,7 +67,7 @@ impl Group {
             }
             self.check()?;
             if self.round.is_superseded() {
-                return Ok(JoinStatus::Superseded);
+                return Ok(false);
             }
             check_not_stopped(&self.stop)?;
             if !has_time {
@@ -90,7 +81,7 @@ impl Group {
         if self.is_first() {
             self.ask(|store| store.set(STARTED, b""))?;
         }
-        Ok(JoinStatus::Complete)
+        Ok(true)
     }
 
     /// Runs an action on another thread if the store stops answering. Before that, it sets the stop flag, aborts work on the
