@@ -25,7 +25,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 
 mod over_ranks;
 
@@ -125,15 +125,13 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
             let present = results.len() - todo.len();
             note!("costar: {present} of {} instances are in the file already", results.len());
         }
-        let parallel = narrow(args.parallel).clamp(1, todo.len().max(1));
-        let mut take_in = |done: Done| bench.take_in(done, &mut results);
+        let solvers = solver.split(narrow(args.parallel).clamp(1, todo.len().max(1)));
         match group {
             Some(group) if !is_first => {
-                send(group, |take_in| bench.solve_in_parallel(solver.split(parallel), &todo, Some(group), take_in))?;
+                send(group, |take_in| bench.solve(solvers, &todo, Some(group), take_in))?;
                 return Ok(SUCCESS);
             }
-            None if parallel == 1 => bench.solve(solver, &todo, &mut take_in)?,
-            group => bench.solve_in_parallel(solver.split(parallel), &todo, group.as_deref(), &mut take_in)?,
+            group => bench.solve(solvers, &todo, group.as_deref(), &mut |done| bench.take_in(done, &mut results))?,
         }
         if stop.load(Ordering::Relaxed) {
             let goes_on = if args.out.is_some() { "; the same command continues" } else { "" };
@@ -160,27 +158,9 @@ impl<P: Puzzle> Bench<'_, P> {
         Record { goal: goal.clone(), move_costs: move_costs.clone(), ..record }
     }
 
-    /// Solves instances one after the other.
-    fn solve(&self, mut solver: Solver<P>, todo: &[usize], take_in: TakeIn<'_>) -> Result<()> {
-        let mut line = SearchLine::new(true);
-        for &i in todo {
-            line.set_prefix(format!("{}/{}: ", i + 1, self.instances.len()));
-            self.solve_one(&mut solver, i, &mut line)?.map_or(Ok(()), &mut *take_in)?;
-            if self.stop.load(Ordering::Relaxed) {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Solves instances with several solvers at a time; rank 0 of a group also receives the results of the others.
-    fn solve_in_parallel(
-        &self,
-        solvers: Vec<Solver<P>>,
-        todo: &[usize],
-        group: Option<&Group>,
-        take_in: TakeIn<'_>,
-    ) -> Result<()> {
+    /// Solves instances, with all solvers at a time; rank 0 of a group also receives the results of the others.
+    fn solve(&self, solvers: Vec<Solver<P>>, todo: &[usize], group: Option<&Group>, take_in: TakeIn<'_>) -> Result<()> {
+        let is_alone = solvers.len() == 1 && group.is_none();
         let count = AtomicUsize::new(0);
         let next = || -> Result<Option<usize>> {
             let number = match group {
@@ -189,24 +169,25 @@ impl<P: Puzzle> Bench<'_, P> {
             };
             Ok(todo.get(number).copied())
         };
-        let search_all = |mut solver: Solver<P>| -> SendAll<'_> {
+        let search_all = |mut solver: Solver<P>| -> HandAll<'_> {
             let next = &next;
-            Box::new(move |sender| {
-                let mut line = SearchLine::new(false);
+            Box::new(move |take_in| {
+                let mut line = SearchLine::new(is_alone);
                 while !self.stop.load(Ordering::Relaxed)
                     && let Some(i) = next()?
                 {
-                    let done = self.solve_one(&mut solver, i, &mut line)?;
-                    if done.is_some_and(|done| sender.send(Ok(done)).is_err()) {
-                        break;
-                    }
+                    line.set_prefix(format!("{}/{}: ", i + 1, self.instances.len()));
+                    self.solve_one(&mut solver, i, &mut line)?.map_or(Ok(()), &mut *take_in)?;
                 }
                 Ok(())
             })
         };
-        let mut searches: Vec<SendAll<'_>> = solvers.into_iter().map(search_all).collect();
+        let mut searches: Vec<HandAll<'_>> = solvers.into_iter().map(search_all).collect();
+        if is_alone {
+            return searches.remove(0)(take_in);
+        }
         if let Some(group) = group.filter(|group| group.is_first()) {
-            searches.push(Box::new(|sender| collect(group, sender)));
+            searches.push(Box::new(|take_in| collect(group, take_in)));
         }
         in_parallel(searches, self.stop, take_in)
     }
@@ -308,27 +289,27 @@ pub(super) struct Done {
     line: String,
 }
 
-/// Sends results: those of a search after the other, or those of other ranks.
-type SendAll<'a> = Box<dyn FnOnce(&Sender<Result<Done>>) -> Result<()> + Send + 'a>;
-
 /// Takes in a result.
 type TakeIn<'a> = &'a mut dyn FnMut(Done) -> Result<()>;
 
-/// Runs each sender on its own thread. `take_in` receives each result at once.
+/// Hands over results: those of a search after the other, or those of other ranks.
+type HandAll<'a> = Box<dyn FnOnce(TakeIn<'_>) -> Result<()> + Send + 'a>;
+
+/// Runs each search on its own thread. `take_in` receives each result at once.
 ///
 /// # Errors
-/// The first error of a sender or of `take_in`; it stops all searches.
-fn in_parallel<'a>(senders: Vec<SendAll<'a>>, stop: &AtomicBool, take_in: TakeIn<'_>) -> Result<()> {
-    let (results, receiver) = channel();
-    let job = |send: SendAll<'a>| -> Work<'a> {
+/// The first error of a search or of `take_in`; it stops all searches.
+fn in_parallel<'a>(searches: Vec<HandAll<'a>>, stop: &AtomicBool, take_in: TakeIn<'_>) -> Result<()> {
+    let (results, receiver) = channel::<Result<Done>>();
+    let job = |search: HandAll<'a>| -> Work<'a> {
         let results = results.clone();
         Box::new(move || {
-            if let Err(error) = send(&results) {
+            if let Err(error) = search(&mut |done| Ok(results.send(Ok(done))?)) {
                 let _ = results.send(Err(error));
             }
         })
     };
-    let jobs = senders.into_iter().map(job).collect();
+    let jobs = searches.into_iter().map(job).collect();
     drop(results);
     let mut result = Ok(());
     let collect: Own<'_> = Box::new(|_| {

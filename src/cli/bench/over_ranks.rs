@@ -1,12 +1,11 @@
 //! A benchmark that several ranks share: a counter in the store hands the next instance to the next free rank, and rank 0
 //! writes all results.
 
-use super::{Done, Instance, TakeIn};
+use super::{Instance, TakeIn};
 use crate::cli::ranks;
 use crate::distributed::Group;
 use crate::report::Record;
 use anyhow::Result;
-use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::Duration;
 
@@ -45,7 +44,7 @@ fn count_key(rank: usize) -> String {
 ///
 /// # Errors
 /// If one has failed or died.
-pub(super) fn collect(group: &Group, sender: &Sender<Result<Done>>) -> Result<()> {
+pub(super) fn collect(group: &Group, take_in: TakeIn<'_>) -> Result<()> {
     let mut received = vec![0; group.size()];
     let mut counts = vec![None; group.size()];
     counts[group.rank()] = Some(0);
@@ -53,9 +52,7 @@ pub(super) fn collect(group: &Group, sender: &Sender<Result<Done>>) -> Result<()
         for rank in (0..group.size()).filter(|&rank| rank != group.rank()) {
             while let Some(done) = group.take(&result_key(rank, received[rank]))? {
                 received[rank] += 1;
-                if sender.send(Ok(done)).is_err() {
-                    return Ok(()); // the receiver has failed
-                }
+                take_in(done)?;
             }
             counts[rank] = group.take(&count_key(rank))?;
         }
