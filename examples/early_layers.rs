@@ -10,7 +10,7 @@
 use costar::puzzle::cube3::{Cube3, CubeState};
 use costar::puzzle::{Move, Notation as _, Rules as _};
 use costar::report::{Record, read_lines, statistics};
-use costar::solver::{SearchOptions, Solver};
+use costar::solver::{Request, SearchOptions, Solver};
 use std::collections::{HashMap, HashSet};
 use std::error::Error;
 use std::path::Path;
@@ -40,8 +40,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (count, deepest): (usize, usize) = (count.parse()?, deepest.parse()?);
     let results: Vec<Record> = read_lines(Path::new(results))?;
     let proven: Vec<&Record> = results.iter().filter(|result| result.proven_optimal).take(count).collect();
-    let search = SearchOptions { perimeter: Some(0), ..SearchOptions::of("beam") };
-    let mut solver = Solver::builder(Cube3).search(search).model(model).build()?;
+    let options = SearchOptions { perimeter: Some(0), ..SearchOptions::of("beam") };
+    let request = Request { options, model: Some(model.clone()), ..Request::default() };
+    let mut solver = Solver::builder(Cube3, request).build()?;
     let mut shares: Vec<[Vec<f64>; ORDERS.len()]> = vec![Default::default(); deepest];
     for result in &proven {
         for (layer, values) in shares_of(&mut solver, result, deepest, images)?.into_iter().enumerate() {

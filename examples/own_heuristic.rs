@@ -4,7 +4,7 @@
 use costar::heuristic::PerState;
 use costar::puzzle::Rules;
 use costar::puzzle::tiles::{Board as _, Puzzle8};
-use costar::solver::{SearchOptions, Solver};
+use costar::solver::{Request, SearchOptions, Solver};
 use std::error::Error;
 
 const BOARD: &str = "8 6 7 2 5 4 3 0 1";
@@ -15,9 +15,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let misplaced = PerState::new("misplaced", true, move |board: &<Puzzle8 as Rules>::State| {
         board.tiles().iter().zip(&goal).filter(|(tile, goal)| **tile != 0 && tile != goal).count() as f32
     });
-    let a_star = SearchOptions::of("astar");
-    let builder = || Solver::builder(Puzzle8::default()).search(a_star.clone());
-    let mut solvers = [builder().own_heuristic(misplaced).build()?, builder().heuristic("manhattan").build()?];
+    let options = SearchOptions::of("astar");
+    let request = Request { options, heuristic: "manhattan".into(), ..Request::default() };
+    let builder = || Solver::builder(Puzzle8::default(), request.clone());
+    let mut solvers = [builder().own_heuristic(misplaced).build()?, builder().build()?];
     for solver in &mut solvers {
         let report = solver.solve(BOARD)?.record;
         let (name, length) = (solver.heuristic_name(), report.length.unwrap_or_default());

@@ -7,7 +7,7 @@ use costar::neural::device::Device;
 use costar::neural::network::NetworkKind;
 use costar::puzzle::{Encode, Encoding, Move, Notation, ParseError, Rules, laws};
 use costar::registry::Entry;
-use costar::solver::Solver;
+use costar::solver::{Request, Solver};
 use costar::train::{Event, TrainOptions, Training};
 use std::error::Error;
 use std::path::PathBuf;
@@ -121,7 +121,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     })?;
 
-    let mut solver = Solver::builder(puzzle).model(folder.to_string_lossy()).heuristic("network").build()?;
+    let model = Some(folder.to_string_lossy().into());
+    let request = Request { model, heuristic: "network".into(), ..Request::default() };
+    let mut solver = Solver::builder(puzzle, request).build()?;
     for instance in ["3210456789", "9876543210", "0246813579"] {
         let solution = solver.solve(instance)?;
         let report = &solution.record;

@@ -2,7 +2,7 @@
 
 use crate::heuristic::Function;
 use crate::interruptible;
-use crate::solver::{AnySolver, Settings, build};
+use crate::solver::{AnySolver, build};
 use crate::{bytes_of_floats, exception};
 use costar::neural::device::Device;
 use costar::neural::heuristic::RowEvaluator;
@@ -12,6 +12,7 @@ use costar::puzzle::permutation::Description;
 use costar::puzzle::{self, Encoding, Move, move_names, replay};
 use costar::registry::{Entry, Visitor, has_own_rules, visit, visit_description};
 use costar::sampler::{Batch, Sampler, Source};
+use costar::solver::Request;
 use costar::{Result, SettingError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -30,7 +31,7 @@ pub(crate) trait AnyPuzzle: Send + Sync {
     fn samples(&self, request: &SampleRequest) -> Result<Batch>;
     fn solver(
         &self,
-        settings: Settings,
+        request: Request,
         function: Option<Function>,
         stop: &Arc<AtomicBool>,
     ) -> Result<Box<dyn AnySolver>>;
@@ -95,11 +96,11 @@ impl<P: puzzle::Puzzle> AnyPuzzle for Entry<P> {
 
     fn solver(
         &self,
-        settings: Settings,
+        request: Request,
         function: Option<Function>,
         stop: &Arc<AtomicBool>,
     ) -> Result<Box<dyn AnySolver>> {
-        build(self.clone(), settings, function, stop)
+        build(self.clone(), request, function, stop)
     }
 
     fn model(&self, folder: &Path, device: Device, precision: Option<Precision>) -> Result<RowEvaluator> {

@@ -4,12 +4,10 @@ use crate::heuristic::{Function, PythonHeuristic, Raised};
 use crate::interruptible;
 use crate::puzzle::Puzzle;
 use crate::{exception, parsed, refusal};
-use costar::neural::device::DeviceChoice;
-use costar::neural::precision::Precision;
 use costar::puzzle::Puzzle as Rules;
 use costar::registry::Entry;
 use costar::search::Limits;
-use costar::solver::{SearchOptions, Solver as Library, Watch};
+use costar::solver::{Request, SearchOptions, Solver as Library, Watch};
 use costar::{Error, Result};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,16 +17,6 @@ use std::time::Duration;
 
 /// Time between two looks whether another thread has ended its search.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-
-/// The inputs of a solver, without the puzzle.
-pub(crate) struct Settings {
-    search: SearchOptions,
-    heuristic: Option<String>,
-    model: Option<String>,
-    device: DeviceChoice,
-    precision: Option<Precision>,
-    limits: Limits,
-}
 
 /// A solver of some puzzle.
 pub(crate) trait AnySolver: Send {
@@ -58,25 +46,12 @@ fn json(value: &impl serde::Serialize) -> Result<String> {
 /// Builds the solver of a puzzle.
 pub(crate) fn build<P: Rules>(
     entry: Entry<P>,
-    settings: Settings,
+    request: Request,
     function: Option<Function>,
     stop: &Arc<AtomicBool>,
 ) -> Result<Box<dyn AnySolver>> {
     let puzzle = Arc::clone(entry.puzzle());
-    let mut builder = Library::builder(entry)
-        .search(settings.search)
-        .device(settings.device)
-        .limits(settings.limits)
-        .stop(Arc::clone(stop));
-    if let Some(model) = settings.model {
-        builder = builder.model(model);
-    }
-    if let Some(precision) = settings.precision {
-        builder = builder.precision(precision);
-    }
-    if let Some(name) = settings.heuristic {
-        builder = builder.heuristic(&name);
-    }
+    let mut builder = Library::builder(entry, request).stop(Arc::clone(stop));
     if let Some(function) = function {
         builder = builder.own_heuristic(PythonHeuristic::new(puzzle, function));
     }
@@ -100,7 +75,7 @@ impl Solver {
         puzzle: &Puzzle,
         search: &str,
         settings: &str,
-        heuristic: Option<String>,
+        heuristic: Option<&str>,
         function: Option<Py<PyAny>>,
         chunk: usize,
         model: Option<String>,
@@ -113,9 +88,9 @@ impl Solver {
         let mut given: serde_json::Map<String, serde_json::Value> = serde_json::from_str(settings).map_err(refusal)?;
         given.insert("search".into(), search.into());
         let seconds = max_seconds.map(Duration::try_from_secs_f64).transpose();
-        let settings = Settings {
-            search: SearchOptions::from_json(given).map_err(refusal)?,
-            heuristic,
+        let request = Request {
+            options: SearchOptions::from_json(given).map_err(refusal)?,
+            heuristic: heuristic.unwrap_or("auto").into(),
             model,
             device: parsed("device", device)?,
             precision: precision.map(|text| parsed("precision", text)).transpose()?,
@@ -125,10 +100,11 @@ impl Solver {
                 memory: max_memory,
                 spend_time: true,
             },
+            ..Request::default()
         };
         let raised = Raised::default();
         let function = function.map(|call| Function { call, chunk, raised: raised.clone() });
-        let built = interruptible(py, |stop| puzzle.puzzle.solver(settings, function, stop))?;
+        let built = interruptible(py, |stop| puzzle.puzzle.solver(request, function, stop))?;
         let solver = built.map_err(|error| raised.take().unwrap_or_else(|| exception(&error)))?;
         Ok(Solver { solver: Mutex::new(solver), raised })
     }

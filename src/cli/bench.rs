@@ -99,7 +99,7 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
             contest::check_names(&**entry.puzzle()).context("--format submission").or_input()?;
         }
         let [instances, beyond] = select(instances, args).or_input()?;
-        let builder = args.flags.builder(entry, stop);
+        let builder = Solver::builder(entry, args.flags.request()).stop(Arc::clone(stop));
         let solver = signal::ends_at_once(|| builder.build()).or_input()?;
         for (i, instance) in instances.iter().enumerate() {
             solver.check(&instance.start).with_context(|| format!("instance {}", args.number(i))).or_input()?;

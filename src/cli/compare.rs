@@ -10,7 +10,7 @@ use crate::quantity::{self, grouped};
 use crate::registry::{Entry, Visitor, has_unit_costs};
 use crate::report::Record;
 use crate::search::Limits;
-use crate::solver::{SearchInfo, SearchOptions, Solution, Solver, Watch};
+use crate::solver::{Request, SearchInfo, SearchOptions, Solution, Solver, Watch};
 use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -73,10 +73,10 @@ impl Visitor for &Args {
                 let ready = match &mut solver {
                     Some(solver) => solver.reconfigure(options, limits),
                     None => {
-                        let builder = args.puzzle.builder(entry.clone(), heuristic == "network");
-                        let builder = builder.search(options).heuristic(heuristic).limits(limits);
-                        let built = signal::ends_at_once(|| builder.stop(Arc::clone(&stop)).build());
-                        built.map(|built| solver = Some(built))
+                        let flags = args.puzzle.request(heuristic == "network");
+                        let request = Request { options, heuristic: heuristic.into(), limits, ..flags };
+                        let builder = Solver::builder(entry.clone(), request).stop(Arc::clone(&stop));
+                        signal::ends_at_once(|| builder.build()).map(|built| solver = Some(built))
                     }
                 };
                 // A named model must work; others may be missing, and a search may not fit.

@@ -9,7 +9,7 @@ use crate::json::short;
 use crate::puzzle::{Move, Puzzle};
 use crate::registry::{Entry, Visitor};
 use crate::report::Refused;
-use crate::solver::{SearchOptions, Solver, shown};
+use crate::solver::{Request, SearchOptions, Solver, shown};
 use anyhow::Context as _;
 use serde::Serialize;
 use serde_json::Map;
@@ -61,9 +61,10 @@ impl Visitor for &Args {
             }
         };
         // The search is not run: it only has to ask in batches, without a perimeter.
-        let bwas = SearchOptions { perimeter: Some(0), ..SearchOptions::of("bwas") };
-        let builder = args.puzzle.builder(entry, true).search(bwas).heuristic(&args.heuristic);
-        let mut solver = signal::ends_at_once(|| builder.stop(Arc::clone(&stop)).build()).or_input()?;
+        let options = SearchOptions { perimeter: Some(0), ..SearchOptions::of("bwas") };
+        let request = Request { options, heuristic: args.heuristic.as_str().into(), ..args.puzzle.request(true) };
+        let builder = Solver::builder(entry, request).stop(Arc::clone(&stop));
+        let mut solver = signal::ends_at_once(|| builder.build()).or_input()?;
         let written = instances::stream(input, Arc::clone(solver.puzzle()));
         let (mut code, mut count) = (0, 0);
         let mut waiting: Vec<(String, P::State)> = Vec::new();

@@ -6,8 +6,8 @@ use crate::neural::device::DeviceChoice;
 use crate::neural::model::ModelConfig;
 use crate::neural::precision::Precision;
 use crate::puzzle::Puzzle;
-use crate::registry::{Entry, Visitor, visit, visit_with_costs};
-use crate::solver::{Builder, Solver, models};
+use crate::registry::{Visitor, visit, visit_with_costs};
+use crate::solver::{Request, models};
 
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct PuzzleFlags {
@@ -51,12 +51,10 @@ impl PuzzleFlags {
         costs.split(',').any(is_half_turn).then_some("cube3:htm")
     }
 
-    /// The builder of a solver, with the named model if `with_model`.
-    pub(super) fn builder<P: Puzzle>(&self, entry: Entry<P>, with_model: bool) -> Builder<P> {
-        let builder = Solver::builder(entry).device(self.device);
-        let model = self.model.iter().filter(|_| with_model);
-        let builder = model.fold(builder, |builder, model| builder.model(model));
-        self.precision.iter().fold(builder, |builder, &precision| builder.precision(precision))
+    /// The request of a solver with these flags, with the named model if `with_model`.
+    pub(super) fn request(&self, with_model: bool) -> Request {
+        let model = self.model.clone().filter(|_| with_model);
+        Request { model, device: self.device, precision: self.precision, ..Request::default() }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::registry::{Entry, Visitor, has_own_rules};
 use crate::report::Refused;
 use crate::search::exchange::Exchange;
 use crate::search::{Incumbent, Progress};
-use crate::solver::{DeeperPerimeter, Solution, Solver, Watch};
+use crate::solver::{DeeperPerimeter, Request, Solution, Solver, Watch};
 use crate::view::Playback;
 use anyhow::{Context as _, anyhow};
 use serde::Serialize;
@@ -69,8 +69,8 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
         let prints = group.as_ref().is_none_or(|group| group.is_first());
         // Refuse bad input before a model is loaded.
         let start = if is_stream { None } else { Some(read(&entry, &args, &instance, prints)?) };
-        let builder = args.flags.builder(entry.clone(), &stop);
-        let builder = if args.explain { builder.with_estimates() } else { builder };
+        let request = Request { shows_estimates: args.explain, ..args.flags.request() };
+        let builder = Solver::builder(entry.clone(), request).stop(Arc::clone(&stop));
         let mut solver = signal::ends_at_once(|| builder.build()).or_input()?;
         let exchange = group.map(|group| share(&mut solver, group)).transpose().or_input()?;
         let mut session = Session { entry, solver, args: &args, exchange, prints, stop: &stop };

@@ -3,14 +3,10 @@
 use super::puzzle_flags::PuzzleFlags;
 use super::with_flags;
 use crate::memory;
-use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
-use crate::registry::Entry;
 use crate::report::Record;
 use crate::search::{End, Limit, Limits};
-use crate::solver::{Builder, SearchOptions};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use crate::solver::{Request, SearchOptions};
 use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
@@ -37,19 +33,18 @@ pub(super) struct SolverFlags {
 }
 
 impl SolverFlags {
-    /// The builder of a solver for these flags; `stop` ends a search.
-    pub(super) fn builder<P: Puzzle>(&self, entry: Entry<P>, stop: &Arc<AtomicBool>) -> Builder<P> {
-        let builder = self.puzzle.builder(entry, true).search(self.search.clone());
-        builder.heuristic(&self.heuristic).limits(self.limits()).stop(Arc::clone(stop))
-    }
-
-    /// The limits of each instance.
-    pub(super) fn limits(&self) -> Limits {
-        Limits {
-            time: self.max_seconds.map(Duration::from_secs_f64),
-            nodes: self.max_nodes,
-            memory: self.max_memory,
-            spend_time: true,
+    /// The request of a solver with these flags.
+    pub(super) fn request(&self) -> Request {
+        Request {
+            options: self.search.clone(),
+            heuristic: self.heuristic.as_str().into(),
+            limits: Limits {
+                time: self.max_seconds.map(Duration::from_secs_f64),
+                nodes: self.max_nodes,
+                memory: self.max_memory,
+                spend_time: true,
+            },
+            ..self.puzzle.request(true)
         }
     }
 }

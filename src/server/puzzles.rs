@@ -8,7 +8,7 @@ use crate::random::generator;
 use crate::registry::{Entry, Visitor, visit};
 use crate::report::Record;
 use crate::search::{End, Limit};
-use crate::solver::{HeuristicPlan, planned_record};
+use crate::solver::{HeuristicPlan, Solver, planned_record};
 use crate::view::Playback;
 use serde::Serialize;
 
@@ -110,8 +110,8 @@ impl Visitor for SolveRequest {
         let puzzle = &**entry.puzzle();
         let start = puzzle.parse(&request.instance).map_err(in_instance)?;
         Playback::new(puzzle, &[], &request.instance, &[]).map_err(in_instance)?;
-        let plan = request.builder(entry.clone()).plan()?;
-        let asked = request.search.perimeter.unwrap_or(0);
+        let plan = Solver::builder(entry.clone(), request.solver.clone()).plan()?;
+        let asked = request.solver.options.perimeter.unwrap_or(0);
         let kept = if asked > MAX_NEW_PERIMETER { entry.cached_perimeter(plan.perimeter.class_bytes()) } else { None };
         let most = kept.map_or(MAX_NEW_PERIMETER, |kept| kept.max(MAX_NEW_PERIMETER));
         if asked > most {
@@ -127,7 +127,7 @@ impl Visitor for SolveRequest {
             instance: request.instance.clone(),
             model,
             ended_by: Some(End::Limit(Limit::Stopped).to_string()),
-            ..planned_record(puzzle, &plan.options(0), &request.limits)
+            ..planned_record(puzzle, &plan.options(0), &request.solver.limits)
         };
         let (puzzle, goal) = (request.puzzle.clone(), request.goal.clone());
         let key = WorkerKey { puzzle, goal, heuristic: plan.heuristic };

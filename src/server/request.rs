@@ -5,11 +5,8 @@ use super::catalogue::{check_model, find_puzzle};
 use super::error::{ApiError, ApiResult};
 use crate::error::Error;
 use crate::json;
-use crate::neural::device::DeviceChoice;
-use crate::puzzle::Puzzle;
-use crate::registry::Entry;
 use crate::search::Limits;
-use crate::solver::{Builder, SearchOptions, Solver};
+use crate::solver::{Request, SearchOptions};
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -31,12 +28,8 @@ pub(super) struct SolveRequest {
     pub(super) puzzle: String,
     pub(super) goal: Option<String>,
     pub(super) instance: String,
-    model: Option<String>,
-    heuristic: String,
-    device: DeviceChoice,
-    pub(super) search: SearchOptions,
-    /// Its memory is that of the nodes.
-    pub(super) limits: Limits,
+    /// Its limit of memory is that of the nodes.
+    pub(super) solver: Request,
 }
 
 impl SolveRequest {
@@ -49,8 +42,8 @@ impl SolveRequest {
         let instance = fields.required_text("instance")?;
         let puzzle = fields.puzzle(config)?;
         let (goal, model) = (fields.text("goal")?, fields.text("model")?);
-        let heuristic = fields.text("heuristic")?.unwrap_or_else(|| "auto".into());
-        let search = fields.search()?;
+        let heuristic = fields.text("heuristic")?.as_deref().unwrap_or("auto").into();
+        let options = fields.search()?;
         let given_seconds = fields.number("max_seconds", 0.001, config.max_seconds)?;
         let seconds = given_seconds.unwrap_or(config.max_seconds);
         let nodes = fields.count("max_nodes", u64::MAX)?;
@@ -61,18 +54,9 @@ impl SolveRequest {
         }
         let time = Some(Duration::from_secs_f64(seconds));
         let limits = Limits { time, nodes, memory: Some(memory), spend_time: given_seconds.is_some() };
-        Ok(SolveRequest { puzzle, goal, instance, model, heuristic, device: config.device, search, limits })
-    }
-
-    /// The builder of its solver.
-    pub(super) fn builder<P: Puzzle>(&self, entry: Entry<P>) -> Builder<P> {
-        let builder = Solver::builder(entry)
-            .search(self.search.clone())
-            .heuristic(&self.heuristic)
-            .device(self.device)
-            .limits(self.limits.clone())
-            .memory_of_nodes();
-        self.model.iter().fold(builder, |builder, model| builder.model(model))
+        let (device, memory_of_nodes) = (config.device, true);
+        let solver = Request { options, heuristic, model, device, limits, memory_of_nodes, ..Request::default() };
+        Ok(SolveRequest { puzzle, goal, instance, solver })
     }
 }
 
@@ -189,8 +173,9 @@ mod tests {
     #[test]
     fn what_is_not_said_has_a_default() {
         let request = SolveRequest::read(br#"{"instance": "R U", "n": null}"#, &config()).expect("a request");
-        assert_eq!((request.puzzle.as_str(), &request.search), ("cube3", &SearchOptions::default()));
-        assert_eq!((request.limits.time, request.limits.memory), (Some(Duration::from_secs(60)), Some(1 << 30)));
+        let SolveRequest { puzzle, solver: Request { options, limits, .. }, .. } = request;
+        assert_eq!((puzzle.as_str(), options), ("cube3", SearchOptions::default()));
+        assert_eq!((limits.time, limits.memory), (Some(Duration::from_secs(60)), Some(1 << 30)));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::puzzle::{Puzzle, move_names};
 use crate::registry::{Entry, Visitor, visit};
 use crate::report::Record;
 use crate::search::{Incumbent, Progress};
-use crate::solver::{HeuristicPlan, Solution, Solver, Watch};
+use crate::solver::{HeuristicPlan, Request, Solution, Solver, Watch};
 use crate::view::Playback;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -134,7 +134,7 @@ impl<P: Puzzle> ModelWorker<P> {
     ) -> Result<SolveResponse> {
         let puzzle = Arc::clone(self.entry.puzzle());
         let goals = self.entry.goals();
-        let solver = self.solver(request)?;
+        let solver = self.solver(&request.solver)?;
         let start = solver.parse(&request.instance)?;
         let play = |moves: &[u8]| Playback::new(&*puzzle, &goals, &request.instance, moves).ok();
         let _ = events.try_send(JobEvent::Named("started", json!({})));
@@ -162,14 +162,17 @@ impl<P: Puzzle> ModelWorker<P> {
         Ok(SolveResponse { record, reason: end.reason(), playback: moves.and_then(|moves| play(&moves)) })
     }
 
-    /// The solver with a request's settings; the heuristic is loaded for the first request.
-    fn solver(&mut self, request: &SolveRequest) -> Result<&mut Solver<P>> {
+    /// The solver of a request; the heuristic is loaded for the first one.
+    fn solver(&mut self, request: &Request) -> Result<&mut Solver<P>> {
         match &mut self.solver {
             Some(solver) => {
-                solver.reconfigure(request.search.clone(), request.limits.clone())?;
+                solver.reconfigure(request.options.clone(), request.limits.clone())?;
                 Ok(solver)
             }
-            none => Ok(none.insert(request.builder(self.entry.clone()).stop(Arc::clone(&self.stop)).build()?)),
+            none => {
+                let builder = Solver::builder(self.entry.clone(), request.clone()).stop(Arc::clone(&self.stop));
+                Ok(none.insert(builder.build()?))
+            }
         }
     }
 }

@@ -2,19 +2,17 @@
 
 use super::auto_device::{gains_from_cuda, is_faster_on_cuda};
 use super::models;
-use super::options::SearchOptions;
 use super::perimeter_cache::{PerimeterCache, perimeter_of};
-use super::plan::{Facts, HeuristicChoice, HeuristicPlan, ModelFacts, Plan, SearchPlan};
+use super::plan::{Facts, HeuristicChoice, HeuristicPlan, ModelFacts, Plan, Request, SearchPlan};
 use super::reduction::{BuildStage, Reduction, SharedStages, Stages, stage_options};
 use super::resolve::resolve;
-use super::{LoadedNetwork, Settings, Solver};
+use super::{LoadedNetwork, Solver};
 use crate::error::{Error, Result};
 use crate::heuristic::{Heuristic, zero};
 use crate::memory;
 use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::heuristic::NetworkHeuristic;
 use crate::neural::model::Model;
-use crate::neural::precision::Precision;
 use crate::puzzle::Puzzle;
 use crate::registry::{Entry, Visitor as _, visit};
 use crate::report::Record;
@@ -41,77 +39,17 @@ type Loaded<S> = (Box<dyn Heuristic<S>>, Option<LoadedNetwork>);
 
 /// Builder of a [`Solver`].
 pub struct Builder<P: Puzzle> {
-    entry: Entry<P>,
-    pub(super) settings: Settings,
-    own_heuristic: Option<Box<dyn Heuristic<P::State>>>,
-    stop: Arc<AtomicBool>,
+    pub(super) entry: Entry<P>,
+    pub(super) request: Request,
+    pub(super) own_heuristic: Option<Box<dyn Heuristic<P::State>>>,
+    pub(super) stop: Arc<AtomicBool>,
 }
 
 impl<P: Puzzle> Builder<P> {
-    pub(super) fn new(entry: Entry<P>) -> Self {
-        Builder { entry, settings: Settings::default(), own_heuristic: None, stop: Arc::default() }
-    }
-
-    /// The same builder with another search and other limits.
-    pub(super) fn again(entry: Entry<P>, before: Settings, options: SearchOptions, limits: Limits) -> Self {
-        Builder { settings: before, ..Builder::new(entry) }.search(options).limits(limits)
-    }
-
-    fn with(mut self, set: impl FnOnce(&mut Settings)) -> Self {
-        set(&mut self.settings);
-        self
-    }
-
-    /// The search and its settings; by default, the search that measured best.
-    pub fn search(self, options: SearchOptions) -> Self {
-        self.with(|settings| settings.request.options = options)
-    }
-
-    /// The estimate of the cost-to-go, by name: `auto`, `network`, or one of [`Entry::heuristics`].
-    pub fn heuristic(self, name: &str) -> Self {
-        let heuristic = match name {
-            "auto" => HeuristicChoice::Auto,
-            name => HeuristicChoice::Named(name.into()),
-        };
-        Builder { own_heuristic: None, ..self.with(|settings| settings.request.heuristic = heuristic) }
-    }
-
-    /// A heuristic of the caller.
-    pub fn own_heuristic(self, heuristic: impl Heuristic<P::State> + 'static) -> Self {
-        let choice = HeuristicChoice::Given { has_policy: heuristic.has_policy() };
-        let own_heuristic = Some(Box::new(heuristic) as Box<dyn Heuristic<P::State>>);
-        Builder { own_heuristic, ..self.with(|settings| settings.request.heuristic = choice) }
-    }
-
-    /// The model: a folder, or a name on the [search path](models::search_path); by default, the puzzle's own.
-    pub fn model(self, name: impl Into<String>) -> Self {
-        self.with(|settings| (settings.model, settings.request.names_model) = (Some(name.into()), true))
-    }
-
-    /// Loads the puzzle's best heuristic even if the search asks for no estimates, to show them beside the solution.
-    pub fn with_estimates(self) -> Self {
-        self.with(|settings| settings.request.shows_estimates = true)
-    }
-
-    /// The device that the network runs on.
-    pub fn device(self, device: DeviceChoice) -> Self {
-        self.with(|settings| settings.device = device)
-    }
-
-    /// The precision of the network's products; by default, the fastest.
-    pub fn precision(self, precision: Precision) -> Self {
-        self.with(|settings| settings.precision = Some(precision))
-    }
-
-    /// The limits of a search. A limit of memory is that of the whole process; without one, a search takes at most 80 % of
-    /// what is available.
-    pub fn limits(self, limits: Limits) -> Self {
-        self.with(|settings| settings.limits = limits)
-    }
-
-    /// Makes the limit of memory that of the nodes alone, without the rest of the process.
-    pub fn memory_of_nodes(self) -> Self {
-        self.with(|settings| settings.memory_of_nodes = true)
+    /// A heuristic of the caller, in place of the request's.
+    pub fn own_heuristic(mut self, heuristic: impl Heuristic<P::State> + 'static) -> Self {
+        self.request.heuristic = HeuristicChoice::Given { has_policy: heuristic.has_policy() };
+        Builder { own_heuristic: Some(Box::new(heuristic)), ..self }
     }
 
     /// The flag that stops a search.
@@ -128,7 +66,7 @@ impl<P: Puzzle> Builder<P> {
     }
 
     pub(super) fn decide(&self) -> Result<(Plan, Device)> {
-        let Settings { request, model: named, device: choice, limits, .. } = &self.settings;
+        let Request { model: named, device: choice, .. } = &self.request;
         let puzzle = self.entry.facts();
         let model = models::facts(named.as_deref(), &puzzle.name).map_err(models::missing);
         let reduction_model = match puzzle.reduction.split_first() {
@@ -145,13 +83,12 @@ impl<P: Puzzle> Builder<P> {
         let memory = self.device_memory(Device::CPU);
         let plan_for = |device: Device| {
             let perimeter_bytes = Perimeter::<P::State>::memory_budget(memory);
-            let (on_cuda, spends_time) = (device.is_cuda(), limits.spend_time);
+            let on_cuda = device.is_cuda();
             let device_bytes = self.device_memory(device).unwrap_or(u64::MAX);
             let model = model.as_ref();
             let reduction_model = reduction_model.as_ref();
-            let facts =
-                Facts { puzzle: &puzzle, model, reduction_model, on_cuda, device_bytes, perimeter_bytes, spends_time };
-            Ok::<_, Error>((resolve(request, &facts)?, device))
+            let facts = Facts { puzzle: &puzzle, model, reduction_model, on_cuda, device_bytes, perimeter_bytes };
+            Ok::<_, Error>((resolve(&self.request, &facts)?, device))
         };
         let resolved = || Device::resolve(*choice).map_err(in_device);
         if *choice != DeviceChoice::Auto {
@@ -183,8 +120,8 @@ impl<P: Puzzle> Builder<P> {
         let parts = self.parts(&plan, device, stages.clone())?;
         let (search, perimeter_depth) = build_search(&plan, &self.entry, parts, &mut perimeters, &self.stop)?;
         let mut solver = Solver {
-            limits: self.settings.search_limits(),
-            settings: self.settings,
+            limits: self.request.search_limits(),
+            request: self.request,
             entry: self.entry,
             heuristic,
             search,
@@ -212,7 +149,7 @@ impl<P: Puzzle> Builder<P> {
             // The stages ask their own networks.
             let network = stages.lock().unwrap_or_else(PoisonError::into_inner).network();
             let network = network.map(|network| LoadedNetwork { model: name.clone(), ..network });
-            let shown = self.settings.request.shows_estimates.then(|| models::facts(None, &self.entry.puzzle().name()));
+            let shown = self.request.shows_estimates.then(|| models::facts(None, &self.entry.puzzle().name()));
             let heuristic = match shown {
                 Some(Ok(ModelFacts { folder, name, .. })) => {
                     self.read(&HeuristicPlan::Network { folder, name }, device)?.0
@@ -237,13 +174,13 @@ impl<P: Puzzle> Builder<P> {
             return Ok(SearchParts { stages, ..SearchParts::default() });
         };
         log::debug!("the states of the search lie on {device}");
-        let network = Model::read(folder, &**self.entry.puzzle(), device, self.settings.precision)?;
+        let network = Model::read(folder, &**self.entry.puzzle(), device, self.request.precision)?;
         Ok(SearchParts { network: Some(Box::new(network)), device_memory: self.device_memory(device), stages })
     }
 
     /// The bytes that a search may take on a device.
     fn device_memory(&self, device: Device) -> Option<u64> {
-        if device.is_cuda() { device.cuda_memory() } else { self.settings.node_memory().or_else(memory::available) }
+        if device.is_cuda() { device.cuda_memory() } else { self.request.node_memory().or_else(memory::available) }
     }
 
     /// The solvers of the stages of a reduction, with this builder's precision, memory and stop flag.
@@ -252,16 +189,15 @@ impl<P: Puzzle> Builder<P> {
         else {
             return Ok(None);
         };
-        let limits = Limits { memory: self.settings.limits.memory, ..Limits::default() };
         let stage = |model: Option<&Path>, is_last| BuildStage {
-            options: stage_options(is_last),
-            settings: Settings {
+            request: Request {
+                options: stage_options(is_last),
                 model: model.map(|folder| folder.display().to_string()),
                 device: device.choice(),
-                precision: self.settings.precision,
-                limits: limits.clone(),
-                memory_of_nodes: self.settings.memory_of_nodes,
-                ..Settings::default()
+                precision: self.request.precision,
+                limits: Limits { memory: self.request.limits.memory, ..Limits::default() },
+                memory_of_nodes: self.request.memory_of_nodes,
+                ..Request::default()
             },
             stop: Arc::clone(&self.stop),
         };
@@ -283,9 +219,9 @@ impl<P: Puzzle> Builder<P> {
         let puzzle = self.entry.puzzle();
         match plan {
             HeuristicPlan::Network { folder, name } => {
-                device.log_choice(self.settings.device);
+                device.log_choice(self.request.device);
                 let _waiting = Waiting::during(format!("loading the network {name}"));
-                let model = Model::read(folder, &**puzzle, device, self.settings.precision)?;
+                let model = Model::read(folder, &**puzzle, device, self.request.precision)?;
                 let network = LoadedNetwork {
                     device,
                     precision: model.precision,

@@ -1,7 +1,7 @@
 //! From a puzzle and options to solutions: the interface of the command line, the server, Python and other programs.
 //!
 //! ```text
-//! SearchOptions ─┐
+//! Request       ─┐
 //! puzzle facts  ─┼─► resolve (pure) ─► Plan ─► heuristic loaded, perimeter made ─► Solver ─► Solution ─► Record
 //! model facts   ─┘                                                        instance ──┘
 //! ```
@@ -9,10 +9,10 @@
 //! | file | content |
 //! | --- | --- |
 //! | [`options`] | [`SearchOptions`]: every setting of every search |
-//! | [`plan`] | the inputs of `resolve`, and the [`Plan`] that it returns |
+//! | [`plan`] | the [`Request`] of a user, the other inputs of `resolve`, and the [`Plan`] that it returns |
 //! | [`resolve`](resolve()) | every default and every refusal, as a pure function |
 //! | [`models`] | where models are found |
-//! | `builder` | [`Builder`]: makes a solver from a plan |
+//! | `builder` | [`Builder`]: makes a solver from a request |
 //! | `auto_device` | whether `auto` takes a GPU |
 //! | `reduction` | the search in stages, with a solver for each |
 //! | `perimeter_cache` | the perimeter of a plan, read or made |
@@ -23,16 +23,17 @@
 //! ```
 //! use costar::puzzle::tiles::Puzzle8;
 //! use costar::search::{Limits, Progress};
-//! use costar::solver::{SearchOptions, Solver, Watch};
+//! use costar::solver::{Request, SearchOptions, Solver, Watch};
 //! use std::sync::atomic::AtomicBool;
 //! use std::time::Duration;
 //!
-//! let limits = Limits { time: Some(Duration::from_secs(10)), ..Limits::default() };
-//! let mut solver = Solver::builder(Puzzle8::default())
-//!     .search(SearchOptions::of("astar"))
-//!     .heuristic("manhattan")
-//!     .limits(limits)
-//!     .build()?;
+//! let request = Request {
+//!     options: SearchOptions::of("astar"),
+//!     heuristic: "manhattan".into(),
+//!     limits: Limits { time: Some(Duration::from_secs(10)), ..Limits::default() },
+//!     ..Request::default()
+//! };
+//! let mut solver = Solver::builder(Puzzle8::default(), request).build()?;
 //! let board = "8 6 7 2 5 4 3 0 1"; // without a watch: solver.solve(board)
 //! let mut progress = |progress: &Progress| eprintln!("{} nodes", progress.stats.generated);
 //! let watch = Watch { stop: &AtomicBool::new(false), progress: &mut progress, incumbents: &mut |_| () };
@@ -58,7 +59,7 @@ pub use resolve::resolve;
 use crate::error::{Error, Result, bail_setting, ensure_setting};
 use crate::heuristic::{Estimates, Heuristic, Query};
 use crate::memory;
-use crate::neural::device::{Device, DeviceChoice};
+use crate::neural::device::Device;
 use crate::neural::precision::Precision;
 use crate::puzzle::{Cost, Move, ParseError, Puzzle, move_names, replay};
 use crate::registry::Entry;
@@ -86,19 +87,7 @@ struct LoadedNetwork {
     weights_crc32: u32,
 }
 
-/// The inputs of a solver.
-#[derive(Clone, Default)]
-struct Settings {
-    request: Request,
-    model: Option<String>,
-    device: DeviceChoice,
-    precision: Option<Precision>,
-    limits: Limits,
-    /// Whether the limit of memory is that of the nodes alone.
-    memory_of_nodes: bool,
-}
-
-impl Settings {
+impl Request {
     /// The limit of the bytes for the nodes: unless it is given, that of the process less what it holds already.
     fn node_memory(&self) -> Option<u64> {
         let held = if self.memory_of_nodes { 0 } else { memory::resident() };
@@ -121,7 +110,7 @@ pub struct Solver<P: Puzzle> {
     perimeter_depth: u32,
     network: Option<LoadedNetwork>,
     stages: Option<SharedStages>,
-    settings: Settings,
+    request: Request,
     limits: Limits,
     perimeters: PerimeterCache<P::State>,
     /// The fields that all records have in common.
@@ -166,17 +155,17 @@ pub struct Watch<'a> {
 }
 
 impl<P: Puzzle> Solver<P> {
-    /// A solver with the defaults of everything but the search. [`Solver::builder`] has the rest.
+    /// A solver with the defaults of everything but the search; [`Solver::builder`] takes a whole request.
     ///
     /// # Errors
     /// As [`Builder::build`].
     pub fn new(puzzle: impl Into<Entry<P>>, options: SearchOptions) -> Result<Self> {
-        Self::builder(puzzle).search(options).build()
+        Self::builder(puzzle, Request { options, ..Request::default() }).build()
     }
 
     /// The builder of a solver, for a puzzle of costar, or for another one as [`Entry::new`].
-    pub fn builder(puzzle: impl Into<Entry<P>>) -> Builder<P> {
-        Builder::new(puzzle.into())
+    pub fn builder(puzzle: impl Into<Entry<P>>, request: Request) -> Builder<P> {
+        Builder { entry: puzzle.into(), request, own_heuristic: None, stop: Arc::default() }
     }
 
     /// Changes the search and the limits. A loaded heuristic stays, unless the new search runs its network on another device.
@@ -185,8 +174,8 @@ impl<P: Puzzle> Solver<P> {
     /// If a setting is refused, or another heuristic would be needed; if a network moves, as [`Builder::build`]. The
     /// solver is then unchanged.
     pub fn reconfigure(&mut self, options: SearchOptions, limits: Limits) -> Result<()> {
-        let mut builder =
-            Builder::again(self.entry.clone(), self.settings.clone(), options, limits).stop(Arc::clone(&self.stop));
+        let request = Request { options, limits, ..self.request.clone() };
+        let mut builder = Self::builder(self.entry.clone(), request).stop(Arc::clone(&self.stop));
         let (plan, device) = builder.decide()?;
         if plan.heuristic != self.plan.heuristic {
             return Err(Error::Bug("another heuristic is loaded than the search needs".into()));
@@ -201,8 +190,8 @@ impl<P: Puzzle> Solver<P> {
             (self.heuristic, self.network) = moved;
             self.stages = stages;
         }
-        self.limits = builder.settings.search_limits();
-        self.settings.limits = builder.settings.limits;
+        self.limits = builder.request.search_limits();
+        self.request = builder.request;
         (self.plan, self.perimeter_depth, self.search) = (plan, perimeter_depth, search);
         self.template = self.common_fields();
         Ok(())
@@ -240,7 +229,7 @@ impl<P: Puzzle> Solver<P> {
             perimeter_depth: self.perimeter_depth,
             network: self.network.clone(),
             stages: self.stages.clone(),
-            settings: self.settings.clone(),
+            request: self.request.clone(),
             limits: Limits { memory, ..self.limits.clone() },
             perimeters: self.perimeters.clone(),
             template: self.template.clone(),
@@ -278,7 +267,7 @@ impl<P: Puzzle> Solver<P> {
             weights_crc32: network.map(|network| network.weights_crc32),
             model: network.map(|network| network.model.clone()),
             heuristic: self.plan.info.asks_heuristic.then(|| self.heuristic.name().into()),
-            ..planned_record(&**self.puzzle(), &options, &self.settings.limits)
+            ..planned_record(&**self.puzzle(), &options, &self.request.limits)
         }
     }
 
@@ -478,7 +467,7 @@ mod tests {
     fn a_limit_of_memory_is_that_of_the_process_or_of_the_nodes() {
         let limits = |memory| Limits { memory, ..Limits::default() };
         let bytes = |memory_of_nodes, memory| {
-            Settings { limits: limits(memory), memory_of_nodes, ..Settings::default() }.node_memory()
+            Request { limits: limits(memory), memory_of_nodes, ..Request::default() }.node_memory()
         };
         assert_eq!((bytes(true, Some(1 << 40)), bytes(false, None)), (Some(1 << 40), None));
         assert!(bytes(false, Some(1 << 40)).is_some_and(|bytes| bytes < 1 << 40), "the process holds some");

@@ -1,22 +1,35 @@
-//! The inputs of [`resolve`](super::resolve()), and the plan that it returns.
+//! What a user asks, the other inputs of [`resolve`](super::resolve()), and the plan that it returns.
 
 use super::options::{Engine, SearchInfo, SearchOptions};
 use crate::error::SettingError;
+use crate::neural::device::DeviceChoice;
+use crate::neural::precision::Precision;
 use crate::registry::PuzzleFacts;
+use crate::search::Limits;
 use crate::search::beam::HashSlots;
 use std::path::PathBuf;
 
-/// A user's inputs of [`resolve`](super::resolve()).
+/// What a user asks of a [`Solver`](super::Solver).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Request {
     /// The search and its settings.
     pub options: SearchOptions,
     /// The estimate of the cost-to-go.
     pub heuristic: HeuristicChoice,
-    /// Whether a model was named.
-    pub names_model: bool,
-    /// Whether estimates are shown beside the solution, even if the search asks for none.
+    /// The model: a folder, or a name on the [search path](super::models::search_path); by default, the puzzle's own.
+    pub model: Option<String>,
+    /// Whether estimates are shown beside the solution: the puzzle's best heuristic is loaded even if the search asks for
+    /// none.
     pub shows_estimates: bool,
+    /// The device that the network runs on.
+    pub device: DeviceChoice,
+    /// The precision of the network's products; by default, the fastest.
+    pub precision: Option<Precision>,
+    /// The limits of a search. A limit of memory is that of the whole process; without one, a search takes at most 80 % of
+    /// what is available.
+    pub limits: Limits,
+    /// Whether the limit of memory is that of the nodes alone, without the rest of the process.
+    pub memory_of_nodes: bool,
 }
 
 /// Which estimate of the cost-to-go is asked for.
@@ -25,13 +38,20 @@ pub enum HeuristicChoice {
     /// The network if there is a model and it measured better, else the best of the puzzle's own.
     #[default]
     Auto,
-    /// One by name: `network`, or one that the puzzle offers.
+    /// One by name: `network`, or one of [`Entry::heuristics`](crate::registry::Entry::heuristics).
     Named(String),
-    /// A heuristic of the caller.
+    /// A heuristic of the caller, which [`Builder::own_heuristic`](super::Builder::own_heuristic) takes.
     Given {
         /// Whether it has move probabilities.
         has_policy: bool,
     },
+}
+
+impl From<&str> for HeuristicChoice {
+    /// The choice of a name; `auto` is one.
+    fn from(name: &str) -> Self {
+        if name == "auto" { HeuristicChoice::Auto } else { HeuristicChoice::Named(name.into()) }
+    }
 }
 
 /// The facts by which a request is resolved.
@@ -49,8 +69,6 @@ pub struct Facts<'a> {
     pub device_bytes: u64,
     /// The most bytes that a perimeter may take.
     pub perimeter_bytes: u64,
-    /// [`Limits::spend_time`](crate::search::Limits::spend_time).
-    pub spends_time: bool,
 }
 
 /// Facts from a model's `config.json`.

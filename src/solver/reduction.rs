@@ -6,10 +6,10 @@
 //! (docs/experiments/reduction.md). On a 5×5×5, that way has two parts: [centres](crate::puzzle::cube_n::centres), then
 //! [edges](crate::puzzle::cube_n::edges).
 
-use super::builder::{Builder, SearchParts, build_search};
+use super::builder::{SearchParts, build_search};
 use super::options::{Engine, SearchOptions};
-use super::plan::Plan;
-use super::{LoadedNetwork, Settings};
+use super::plan::{Plan, Request};
+use super::{LoadedNetwork, Solver};
 use crate::error::Result;
 use crate::heuristic::HeuristicError;
 use crate::puzzle::cube_n::stages::facelets_of_cube3;
@@ -117,8 +117,7 @@ pub(super) fn stage_options(is_last: bool) -> SearchOptions {
 
 /// Builds the solver of a stage.
 pub(super) struct BuildStage {
-    pub(super) options: SearchOptions,
-    pub(super) settings: Settings,
+    pub(super) request: Request,
     pub(super) stop: Arc<AtomicBool>,
 }
 
@@ -126,8 +125,7 @@ impl Visitor for BuildStage {
     type Output = Result<Stage>;
 
     fn visit<P: Puzzle>(self, entry: Entry<P>) -> Self::Output {
-        let limits = self.settings.limits.clone();
-        let mut solver = Builder::again(entry, self.settings, self.options, limits).stop(self.stop).build()?;
+        let mut solver = Solver::builder(entry, self.request).stop(self.stop).build()?;
         let network = solver.network.clone();
         let solve: Box<Solve> = Box::new(move |text, n, bound, limits, control| {
             let puzzle = Arc::clone(solver.puzzle());

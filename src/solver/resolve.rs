@@ -97,10 +97,10 @@ pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingErro
         heuristic: plan,
         perimeter,
         search_uses_perimeter,
-        leaves_out_whole_perimeter: request.names_model && proof_perimeter.is_none() && is_default,
+        leaves_out_whole_perimeter: request.model.is_some() && proof_perimeter.is_none() && is_default,
         symmetries,
         proof_budget: plan_proof(search, &options, own_perimeter, facts),
-        widens: facts.spends_time
+        widens: request.limits.spend_time
             && request.options.search() == "auto"
             && request.options.n.flatten().is_none()
             && matches!(
@@ -253,7 +253,6 @@ mod tests {
             on_cuda,
             device_bytes: 1 << 30,
             perimeter_bytes: u64::MAX,
-            spends_time: false,
         };
         resolve(&request, &facts)
     }

@@ -34,7 +34,7 @@ pub(super) fn choose_heuristic(request: &Request, facts: &Facts<'_>) -> Result<H
     if name == "network" {
         return choose_network(facts);
     }
-    ensure_setting!(!request.names_model, "model", "the heuristic '{name}' needs none; leave out one of the two");
+    ensure_setting!(request.model.is_none(), "model", "the heuristic '{name}' needs none; leave out one of the two");
     let (puzzle, is_own, own) = (&facts.puzzle.name, own.contains(&name), own.join(", "));
     ensure_setting!(is_own, "heuristic", "{puzzle} has no heuristic '{name}': expected auto, network, {own}");
     Ok(HeuristicPlan::Named(name.into()))
@@ -102,5 +102,6 @@ fn prefers_network(request: &Request, facts: &Facts<'_>) -> bool {
         "bwas" | "beam" => true,
         name => prefers && asks_heuristic(name),
     };
-    request.names_model || (asked && facts.puzzle.has_own_goal && !facts.puzzle.has_own_costs && facts.model.is_ok())
+    request.model.is_some()
+        || (asked && facts.puzzle.has_own_goal && !facts.puzzle.has_own_costs && facts.model.is_ok())
 }
