@@ -177,7 +177,7 @@ impl<P: Puzzle> Bench<'_, P> {
                     && let Some(i) = next()?
                 {
                     line.set_prefix(format!("{}/{}: ", i + 1, self.instances.len()));
-                    self.solve_one(&mut solver, i, &mut line)?.map_or(Ok(()), &mut *take_in)?;
+                    self.solve_one(&mut solver, i, &line)?.map_or(Ok(()), &mut *take_in)?;
                 }
                 Ok(())
             })
@@ -193,10 +193,9 @@ impl<P: Puzzle> Bench<'_, P> {
     }
 
     /// Solves an instance; `None` if the search was interrupted, which is not a result.
-    fn solve_one(&self, solver: &mut Solver<P>, i: usize, line: &mut SearchLine) -> Result<Option<Done>> {
+    fn solve_one(&self, solver: &mut Solver<P>, i: usize, line: &SearchLine) -> Result<Option<Done>> {
         let Instance { text, start, optimum, .. } = &self.instances[i];
-        let mut progress = |progress: &_| line.show(progress);
-        let watch = Watch { stop: self.stop, progress: &mut progress, incumbents: &mut |_| () };
+        let watch = Watch { stop: self.stop, progress: &mut |progress| line.show(progress), incumbents: &mut |_| () };
         let solution = solver.solve_watched(text, *start, watch);
         line.clear();
         let solution = solution?;

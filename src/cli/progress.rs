@@ -5,6 +5,7 @@ use crate::quantity::{grouped, roughly};
 use crate::search::perimeter::PerimeterProgress;
 use crate::search::{Progress, ProofProgress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// Writes a line to the standard error stream. Unlike `eprintln!`, it does not panic if the stream is closed: a training
@@ -52,7 +53,7 @@ impl TrainingBar {
 pub struct SearchLine {
     bar: ProgressBar,
     prefix: String,
-    last: Instant,
+    last: Cell<Instant>,
 }
 
 impl SearchLine {
@@ -60,7 +61,7 @@ impl SearchLine {
     pub fn new(is_shown: bool) -> Self {
         let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = with_style(ProgressBar::with_draw_target(None, target), "{spinner} {msg}");
-        SearchLine { bar, prefix: String::new(), last: Instant::now() }
+        SearchLine { bar, prefix: String::new(), last: Cell::new(Instant::now()) }
     }
 
     /// Sets the text before the progress, which names the current instance.
@@ -69,11 +70,11 @@ impl SearchLine {
     }
 
     /// Shows the progress, at most ten times a second.
-    pub fn show(&mut self, progress: &Progress) {
-        if self.bar.is_hidden() || self.last.elapsed() < Duration::from_millis(100) {
+    pub fn show(&self, progress: &Progress) {
+        if self.bar.is_hidden() || self.last.get().elapsed() < Duration::from_millis(100) {
             return;
         }
-        self.last = Instant::now();
+        self.last.set(Instant::now());
         let stats = &progress.stats;
         self.bar.tick();
         if let Some(proof) = &progress.proof {

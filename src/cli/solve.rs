@@ -12,13 +12,12 @@ use crate::puzzle::{ParseError, Puzzle, Scramble, Style, visible};
 use crate::quantity::{self, grouped};
 use crate::registry::{Entry, Visitor, has_own_rules};
 use crate::report::Refused;
+use crate::search::Incumbent;
 use crate::search::exchange::Exchange;
-use crate::search::{Incumbent, Progress};
 use crate::solver::{DeeperPerimeter, Request, Solution, Solver, Watch};
 use crate::view::Playback;
 use anyhow::{Context as _, anyhow};
 use serde::Serialize;
-use std::cell::RefCell;
 use std::io::{self, BufReader, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -76,11 +75,8 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
         let mut session = Session { entry, solver, args: &args, exchange, prints, stop: &stop };
         let Some(start) = start else { return session.all() };
         session.solver.check(&start).or_input()?;
-        let solution = if args.flags.search.anytime && !args.json {
-            session.print_each_incumbent(&instance, start)?
-        } else {
-            session.solve_with_line(&instance, start, &mut SearchLine::new(prints))?
-        };
+        let prints_each = args.flags.search.anytime && !args.json;
+        let solution = session.solve(&instance, start, &SearchLine::new(prints), prints_each)?;
         if prints { session.present(&instance, &solution) } else { Ok(SUCCESS) }
     }
 }
@@ -170,36 +166,22 @@ impl<P: Puzzle> Session<'_, P> {
         Ok(SUCCESS)
     }
 
-    /// Solves an instance, with a progress line.
-    fn solve_with_line(
+    /// Solves an instance as the flags say, with a progress line. If `prints_each`, prints each better solution as soon as it
+    /// is found.
+    fn solve(
         &mut self,
         instance: &str,
         start: P::State,
-        line: &mut SearchLine,
-    ) -> crate::Result<Solution<P::State>> {
-        let watch = Watch { stop: self.stop, progress: &mut |progress| line.show(progress), incumbents: &mut |_| () };
-        let solution = self.solve(instance, start, watch);
-        line.clear();
-        // The error of the exchange says more than the error of the search that it ended.
-        solution.map_err(|error| self.exchange.as_ref().and_then(|exchange| exchange.take_error()).unwrap_or(error))
-    }
-
-    /// Solves an instance as the flags say.
-    fn solve(&mut self, instance: &str, start: P::State, watch: Watch<'_>) -> crate::Result<Solution<P::State>> {
-        match self.args.own_solution {
-            true => self.solver.solve_watched(instance, start, watch),
-            false => self.solver.solve_typed(instance, start, watch),
-        }
-    }
-
-    /// Solves an instance, and prints each better solution as soon as it is found.
-    fn print_each_incumbent(&mut self, instance: &str, start: P::State) -> anyhow::Result<Solution<P::State>> {
+        line: &SearchLine,
+        prints_each: bool,
+    ) -> anyhow::Result<Solution<P::State>> {
         let puzzle = Arc::clone(self.solver.puzzle());
-        let line = RefCell::new(SearchLine::new(true));
         let (started, mut has_printed) = (Instant::now(), false);
-        let mut progress = |progress: &Progress| line.borrow_mut().show(progress);
         let mut incumbents = |incumbent: &Incumbent| {
-            line.borrow_mut().clear();
+            if !prints_each {
+                return;
+            }
+            line.clear();
             let moves = puzzle.in_hand(instance, &incumbent.moves);
             let (moves, length) = (puzzle.written(&moves).join(" "), puzzle.counted(&moves));
             // A closed pipe is noticed again when the final solution is printed.
@@ -207,13 +189,19 @@ impl<P: Puzzle> Session<'_, P> {
             let _ = writeln!(io::stdout(), "{length} after {seconds:.1} s: {moves}");
             has_printed = true;
         };
-        let watch = Watch { stop: self.stop, progress: &mut progress, incumbents: &mut incumbents };
-        let solution = self.solve(instance, start, watch);
-        line.borrow_mut().clear();
+        let watch =
+            Watch { stop: self.stop, progress: &mut |progress| line.show(progress), incumbents: &mut incumbents };
+        let solution = match self.args.own_solution {
+            true => self.solver.solve_watched(instance, start, watch),
+            false => self.solver.solve_typed(instance, start, watch),
+        };
+        line.clear();
         if has_printed {
             writeln!(io::stdout())?;
         }
-        Ok(solution?)
+        // The error of the exchange says more than the error of the search that it ended.
+        let of_exchange = || self.exchange.as_ref().and_then(|exchange| exchange.take_error());
+        Ok(solution.map_err(|error| of_exchange().unwrap_or(error))?)
     }
 
     /// Solves each instance of standard input, which rank 0 reads if several ranks share the search. A bad instance gives an
@@ -242,7 +230,7 @@ impl<P: Puzzle> Session<'_, P> {
             let instance = read.as_ref().map_or(&*text, |(text, _)| text).to_owned();
             match read.and_then(|(text, optimum)| Ok((text, optimum, self.solver.parse(text)?))) {
                 Ok((text, optimum, start)) => {
-                    let mut solution = self.solve_with_line(text, start, &mut line)?;
+                    let mut solution = self.solve(text, start, &line, false)?;
                     solution.record.optimal_length = optimum.filter(|&optimum| !solution.record.contradicts(optimum));
                     if let Some(reading) = solution.record.read_as.as_ref().filter(|_| prints) {
                         note!("costar: line {number}: read {reading}");
