@@ -66,41 +66,22 @@ impl HashTable {
     #[inline(always)]
     pub fn insert_hash(&mut self, hash: u64) -> bool {
         let hash = hash.max(1);
-        self.find_or_insert_by(hash, |word| word == hash, |_| true).is_none()
+        self.find_or_insert(hash, |word| word == hash).is_none()
     }
 
     /// Whether a hash was added. 0 counts as 1.
     #[inline(always)]
     pub fn contains_hash(&self, hash: u64) -> bool {
         let hash = hash.max(1);
-        !self.lines.is_empty() && self.probe(hash, |word| word == hash, |_| true).is_ok()
+        self.find(hash, |word| word == hash).is_some()
     }
 
     /// The word with the same upper half for which `is_same` holds; adds the given one if there is none.
-    #[inline]
-    pub fn find_or_insert(&mut self, word: u64, is_same: impl FnMut(u64) -> bool) -> Option<u64> {
-        self.find_or_insert_by(word, |other| (other ^ word) >> 32 == 0, is_same)
-    }
-
-    /// The word with the same upper half for which `is_same` holds.
-    #[inline]
-    pub fn find(&self, word: u64, is_same: impl FnMut(u64) -> bool) -> Option<u64> {
-        if self.lines.is_empty() {
-            return None;
-        }
-        self.probe(word, |other| (other ^ word) >> 32 == 0, is_same).ok()
-    }
-
     #[inline(always)]
-    fn find_or_insert_by(
-        &mut self,
-        word: u64,
-        matches: impl Fn(u64) -> bool,
-        is_same: impl FnMut(u64) -> bool,
-    ) -> Option<u64> {
+    pub fn find_or_insert(&mut self, word: u64, is_same: impl FnMut(u64) -> bool) -> Option<u64> {
         debug_assert_ne!(word, FREE);
         self.reserve(1);
-        match self.probe(word, matches, is_same) {
+        match self.probe(word, is_same) {
             Ok(found) => Some(found),
             Err((line, slot)) => {
                 self.lines[line].0[slot] = word;
@@ -110,22 +91,27 @@ impl HashTable {
         }
     }
 
-    /// The word for which both functions hold (`Ok`), or the line and slot where a new word belongs (`Err`). `matches` is
-    /// asked of whole lines without a branch. There must be a free slot.
+    /// The word with the same upper half for which `is_same` holds.
+    #[inline]
+    pub fn find(&self, word: u64, is_same: impl FnMut(u64) -> bool) -> Option<u64> {
+        if self.lines.is_empty() {
+            return None;
+        }
+        self.probe(word, is_same).ok()
+    }
+
+    /// The word with the same upper half for which `is_same` holds (`Ok`), or the line and slot where a new word belongs
+    /// (`Err`). There must be a free slot.
     #[inline(always)]
-    fn probe(
-        &self,
-        word: u64,
-        matches: impl Fn(u64) -> bool,
-        mut is_same: impl FnMut(u64) -> bool,
-    ) -> Result<u64, (usize, usize)> {
+    fn probe(&self, word: u64, mut is_same: impl FnMut(u64) -> bool) -> Result<u64, (usize, usize)> {
+        let matches = |other: u64| (other ^ word) >> 32 == 0;
         let mut at = home(word, self.lines.len());
         loop {
             let line = &self.lines[at];
-            if line.has_any(&matches)
-                && let Some(&word) = line.0.iter().find(|&&word| matches(word) && word != FREE && is_same(word))
+            if line.has_any(matches)
+                && let Some(&same) = line.0.iter().find(|&&other| matches(other) && other != FREE && is_same(other))
             {
-                return Ok(word);
+                return Ok(same);
             }
             let length = line.length();
             if length < WORDS {
@@ -138,7 +124,7 @@ impl HashTable {
     /// Adds a word that is not in the table.
     #[inline]
     pub fn insert_new(&mut self, word: u64) {
-        self.find_or_insert_by(word, |_| false, |_| false);
+        self.find_or_insert(word, |_| false);
     }
 
     /// Reserves slots for `more` words.
