@@ -166,9 +166,13 @@ pub fn states_by_depth<P: Puzzle>(puzzle: &P, depth: usize) -> Vec<usize> {
     layers(puzzle, puzzle.goals(), depth).iter().map(Vec::len).collect()
 }
 
-/// The distance, in moves, of every state within `depth` moves of a goal, or within 255.
+/// The distance, in moves, of every state within `depth` moves of a goal, at most 255.
+///
+/// # Panics
+/// Unless the puzzle is [reversible](super::Rules::is_reversible).
 pub fn exact_distances<P: Puzzle>(puzzle: &P, depth: u32) -> HashMap<P::State, u8, FixedState> {
-    let layers = layers(puzzle, puzzle.goals(), depth as usize).into_iter().zip(0..=u8::MAX);
+    assert!(puzzle.is_reversible(), "the moves of {} cannot be undone", puzzle.name());
+    let layers = layers(puzzle, puzzle.goals(), depth.min(255) as usize).into_iter().zip(0..=u8::MAX);
     layers.flat_map(|(layer, distance)| layer.into_iter().map(move |state| (state, distance))).collect()
 }
 

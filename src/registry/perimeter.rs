@@ -29,6 +29,7 @@ pub(super) fn default_heuristic<P: Puzzle>(puzzle: &Arc<P>) -> PerState<P::State
 /// # Panics
 /// Unless the puzzle is [reversible](crate::puzzle::Rules::is_reversible).
 pub fn perimeter_heuristic<P: Puzzle>(puzzle: &Arc<P>, perimeter: Perimeter<P::State>) -> PerState<P::State> {
+    assert!(puzzle.is_reversible(), "the moves of {} cannot be undone", puzzle.name());
     let (puzzle, goal) = (Arc::clone(puzzle), puzzle.goals()[0]);
     // All costs are 1, or given by the user and the same in all states.
     let costs = puzzle.children(&goal).map(|(action, _)| puzzle.move_cost(&goal, action));

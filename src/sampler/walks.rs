@@ -37,7 +37,7 @@ impl<P: Puzzle> Walks<P> {
     /// Unless the puzzle is [reversible](crate::puzzle::Rules::is_reversible).
     pub fn new(puzzle: Arc<P>) -> Self {
         let goals = puzzle.goals();
-        assert!(!goals.is_empty(), "a puzzle has a goal");
+        assert!(puzzle.is_reversible(), "the moves of {} cannot be undone", puzzle.name());
         let pruning = MovePruning::of(&*puzzle, goals[0]);
         Walks { puzzle, goals, pruning, exact: None, with_children: false, walk_samples: 1, sparse_states: None }
     }
