@@ -343,9 +343,12 @@ impl DeviceLayers<'_> {
         let (is_near, depths) = self.parts.near_goals.depths(hashes);
         let hits = nearest(&is_near, &depths, MAX_HITS);
         let count = hits.size()[0] as usize;
+        if count == 0 {
+            return Vec::new();
+        }
         let ranks = if ranks.numel() > 0 { ranks } else { &hashes.zeros_like() };
-        let columns = [&depths, hashes, ranks, ids].map(|column| column.index_select(0, &hits));
-        let numbers: Vec<i64> = host_numbers(&Tensor::stack(&columns, 0));
+        let part = |column: &Tensor| column.index_select(0, &hits).to_kind(Kind::Int64);
+        let numbers: Vec<i64> = host_numbers(&Tensor::stack(&[&depths, hashes, ranks, ids].map(part), 0));
         let hit = |i: usize| {
             let [depth, hash, rank, id] = [0, 1, 2, 3].map(|row| numbers[row * count + i]);
             let (parent, action) = (id / self.parts.moves.count, id % self.parts.moves.count);

@@ -60,7 +60,7 @@ impl NearGoals {
     /// Whether states with these hashes are near the goals, and the number of moves to the nearest (undefined for misses).
     pub(super) fn depths(&self, hashes: &Tensor) -> (Tensor, Tensor) {
         let (is_near, places) = self.find(hashes);
-        (is_near, self.depths.index_select(0, &places).to_kind(Kind::Int64))
+        (is_near, self.depths.index_select(0, &places))
     }
 }
 
