@@ -71,7 +71,8 @@ pub(super) fn join(stop: &Arc<AtomicBool>) -> Result<Option<Arc<Group>>, Failure
     Ok(Some(group))
 }
 
-/// The command of this process and what it was given, in that order: a flag with its values, or the instance.
+/// The command of this process, then its flags with their values, and its instance, in the order in which they were given. A
+/// flag of all commands is not among them: ranks may differ in `-v`.
 fn given() -> Vec<String> {
     let (parser, matches) = (super::parser(), super::parser().get_matches());
     let Some((name, given)) = matches.subcommand() else { return Vec::new() };
