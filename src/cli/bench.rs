@@ -291,24 +291,24 @@ pub(super) struct Done {
 /// Takes in a result.
 type TakeIn<'a> = &'a mut dyn FnMut(Done) -> Result<()>;
 
-/// Hands over results: those of a search after the other, or those of other ranks.
+/// A job that hands each of its results to its argument: a search, or the collection of other ranks' results.
 type HandAll<'a> = Box<dyn FnOnce(TakeIn<'_>) -> Result<()> + Send + 'a>;
 
-/// Runs each search on its own thread. `take_in` receives each result at once.
+/// Runs each job on its own thread. `take_in` receives each result at once.
 ///
 /// # Errors
-/// The first error of a search or of `take_in`; it stops all searches.
-fn in_parallel<'a>(searches: Vec<HandAll<'a>>, stop: &AtomicBool, take_in: TakeIn<'_>) -> Result<()> {
+/// The first error of a job or of `take_in`; it stops all searches.
+fn in_parallel<'a>(jobs: Vec<HandAll<'a>>, stop: &AtomicBool, take_in: TakeIn<'_>) -> Result<()> {
     let (results, receiver) = channel::<Result<Done>>();
-    let job = |search: HandAll<'a>| -> Work<'a> {
+    let job = |hand_all: HandAll<'a>| -> Work<'a> {
         let results = results.clone();
         Box::new(move || {
-            if let Err(error) = search(&mut |done| Ok(results.send(Ok(done))?)) {
+            if let Err(error) = hand_all(&mut |done| Ok(results.send(Ok(done))?)) {
                 let _ = results.send(Err(error));
             }
         })
     };
-    let jobs = searches.into_iter().map(job).collect();
+    let jobs = jobs.into_iter().map(job).collect();
     drop(results);
     let mut result = Ok(());
     let collect: Own<'_> = Box::new(|_| {

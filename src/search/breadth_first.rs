@@ -9,8 +9,8 @@
 //!   and a path through it is a shortest one.
 //!
 //! The queue is the list of stored nodes itself: what was stored first is taken first. If the puzzle's states have
-//! indices without a gap ([`Indexed`]), indices stand for states, and a byte for each says by which move it was reached:
-//! no state is hashed, and a stored one takes 9 bytes (Korf and Schultze, AAAI 2005).
+//! indices without a gap ([`Indexed`]), indices stand for states: a byte for each says by which move it was reached, and the
+//! queue holds its index and the place of its parent, 8 bytes. No state is hashed (Korf and Schultze, AAAI 2005).
 
 use super::nodes::{NO_PARENT, Node, NodeId, Stored};
 use super::perimeter::Perimeter;

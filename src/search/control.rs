@@ -31,7 +31,7 @@ pub struct Control<'a> {
     pub bound: Option<Cost>,
     /// A solution of at most this cost need not be improved.
     pub(crate) good_enough: Option<Cost>,
-    /// The number of threads of the search.
+    /// The number of threads of the search, at least 1.
     pub threads: usize,
 }
 

@@ -7,7 +7,7 @@ use super::plan::{Facts, HeuristicChoice, HeuristicPlan, ModelFacts, Plan, Reque
 use super::reduction::{BuildStage, Reduction, SharedStages, Stages, stage_options};
 use super::resolve::resolve;
 use super::{LoadedNetwork, Solver};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SettingError};
 use crate::heuristic::{Heuristic, zero};
 use crate::memory;
 use crate::neural::device::{Device, DeviceChoice};
@@ -235,7 +235,7 @@ impl<P: Puzzle> Builder<P> {
                 Ok((self.entry.heuristic(name).ok_or_else(missing)?, None))
             }
             HeuristicPlan::Given => {
-                let missing = || Error::Bug("the caller's heuristic is missing".into());
+                let missing = || SettingError::new("heuristic", "the caller's is missing: give it to the builder");
                 Ok((self.own_heuristic.take().ok_or_else(missing)?, None))
             }
         }

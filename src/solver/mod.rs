@@ -163,7 +163,7 @@ impl<P: Puzzle> Solver<P> {
         Self::builder(puzzle, Request { options, ..Request::default() }).build()
     }
 
-    /// The builder of a solver, for a puzzle of costar, or for another one as [`Entry::new`].
+    /// The builder of a solver, for a puzzle of costar, or for any other, made by [`Entry::new`].
     pub fn builder(puzzle: impl Into<Entry<P>>, request: Request) -> Builder<P> {
         Builder { entry: puzzle.into(), request, own_heuristic: None, stop: Arc::default() }
     }

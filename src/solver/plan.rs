@@ -40,7 +40,7 @@ pub enum HeuristicChoice {
     Auto,
     /// One by name: `network`, or one of [`Entry::heuristics`](crate::registry::Entry::heuristics).
     Named(String),
-    /// A heuristic of the caller, which [`Builder::own_heuristic`](super::Builder::own_heuristic) takes.
+    /// A heuristic of the caller: [`Builder::own_heuristic`](super::Builder::own_heuristic) takes it, and sets this.
     Given {
         /// Whether it has move probabilities.
         has_policy: bool,
@@ -48,7 +48,7 @@ pub enum HeuristicChoice {
 }
 
 impl From<&str> for HeuristicChoice {
-    /// The choice of a name; `auto` is one.
+    /// `auto` is [`HeuristicChoice::Auto`], any other name [`HeuristicChoice::Named`].
     fn from(name: &str) -> Self {
         if name == "auto" { HeuristicChoice::Auto } else { HeuristicChoice::Named(name.into()) }
     }

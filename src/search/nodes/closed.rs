@@ -1,5 +1,5 @@
-//! The stored states: all nodes, and the closed list, which finds a node by its state. That is sharded hash tables of node
-//! indices, each with the upper half of its state's hash, so that one shard grows at a time.
+//! The stored states: all nodes, and the closed list, which finds a node by its state. The list is sharded hash tables of
+//! node indices, each beside the upper half of its state's hash, so that one shard grows at a time.
 
 use super::arena::{Arena, Node, NodeId};
 use super::bins::{BINS, Bins};
@@ -72,8 +72,8 @@ impl<S: State> Stored<S> {
         self.shards[shard_of(hash)].prefetch(hash);
     }
 
-    /// Adds the indices of nodes with states that are not stored; each thread takes some shards. `pieces` hold the hashes of states by shard,
-    /// and `id_of` gives the node of a piece's entry, or none.
+    /// Adds the indices of nodes whose states are not stored; each thread takes some shards. `pieces` hold the hashes of the
+    /// states by shard, and `id_of` gives the node of a piece's entry, or none.
     pub fn insert_all(
         &mut self,
         threads: usize,
