@@ -5,8 +5,7 @@ use super::{BAD_INPUT, Failure, OrInput as _, note};
 use crate::distributed::Group;
 use crate::distributed::launcher::{InvalidLauncherEnv, LauncherEnv};
 use crate::distributed::rendezvous::{ErrorExit, fail_before_joining};
-use crate::error::Error;
-use crate::heuristic::HeuristicError;
+use crate::error::{Error, Result};
 use crate::memory;
 use crate::neural::device::use_local_device;
 use crate::report::Record;
@@ -93,52 +92,28 @@ fn set(fail: Option<Fail>) {
     *FAIL.lock().unwrap_or_else(PoisonError::into_inner) = fail;
 }
 
-/// The [`Exchange`] of a search that the ranks of a group share.
-pub(super) struct GroupExchange {
-    pub(super) group: Arc<Group>,
-    /// Why it has failed, if it has.
-    pub(super) error: Mutex<Option<Error>>,
-}
-
-impl GroupExchange {
-    fn note(&self, error: Error) -> HeuristicError {
-        let text = error.to_string();
-        *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-        HeuristicError(text)
-    }
-
-    /// Why the exchange has failed, if it has.
-    pub(super) fn take_error(&self) -> Option<Error> {
-        self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
-impl Exchange for GroupExchange {
+/// The ranks of a group share a search.
+impl Exchange for Group {
     fn rank(&self) -> usize {
-        self.group.rank()
+        self.rank()
     }
 
     fn size(&self) -> usize {
-        self.group.size()
+        self.size()
     }
 
-    fn all_to_all(&self, to: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, HeuristicError> {
-        self.group.all_to_all(&to).map_err(|error| self.note(error))
+    fn all_to_all(&self, to: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        self.all_to_all(&to)
     }
 
-    unsafe fn all_to_all_on_device(
-        &self,
-        device: usize,
-        to: &[DeviceBytes],
-        from: &[DeviceBytes],
-    ) -> Result<bool, HeuristicError> {
+    unsafe fn all_to_all_on_device(&self, device: usize, to: &[DeviceBytes], from: &[DeviceBytes]) -> Result<bool> {
         // SAFETY: the caller's promise.
-        unsafe { self.group.all_to_all_on_device(device, to, from) }.map_err(|error| self.note(error))
+        unsafe { self.all_to_all_on_device(device, to, from) }
     }
 }
 
 /// Checks that all ranks have the same settings of a command, and the same weights as in a template of its results.
-pub(super) fn check_alike(group: &Group, command: &str, settings: &str, template: &Record) -> crate::Result<()> {
+pub(super) fn check_alike(group: &Group, command: &str, settings: &str, template: &Record) -> Result<()> {
     let weights = template.weights_crc32.map_or("none".into(), |checksum| format!("{checksum:08x}"));
     group.agree(command, &format!("{settings}\na model with the checksum {weights}"))
 }

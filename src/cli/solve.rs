@@ -2,7 +2,7 @@
 
 use super::instances::{self, Written};
 use super::progress::{SearchLine, note};
-use super::ranks::{self, GroupExchange, check_alike};
+use super::ranks::{self, check_alike};
 use super::signal;
 use super::solver_flags::{SolverFlags, pruned, unproven, why_not_solved};
 use super::{BAD_INPUT, Ending, Failure, NOT_SOLVED, OrInput as _, SUCCESS, check_input, explain, output_file, view};
@@ -20,8 +20,8 @@ use anyhow::{Context as _, anyhow};
 use serde::Serialize;
 use std::io::{self, BufReader, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 #[derive(Debug, clap::Args)]
@@ -71,8 +71,8 @@ impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
         let request = Request { shows_estimates: args.explain, ..args.flags.request() };
         let builder = Solver::builder(entry.clone(), request).stop(Arc::clone(&stop));
         let mut solver = signal::ends_at_once(|| builder.build()).or_input()?;
-        let exchange = group.map(|group| share(&mut solver, group)).transpose().or_input()?;
-        let mut session = Session { entry, solver, args: &args, exchange, prints, stop: &stop };
+        group.as_ref().map_or(Ok(()), |group| share(&mut solver, group)).or_input()?;
+        let mut session = Session { entry, solver, args: &args, group, prints, stop: &stop };
         let Some(start) = start else { return session.all() };
         session.solver.check(&start).or_input()?;
         let prints_each = args.flags.search.anytime && !args.json;
@@ -95,15 +95,13 @@ fn read<P: Puzzle>(entry: &Entry<P>, args: &Args, instance: &str, prints: bool) 
 }
 
 /// Lets all ranks of a group share the search of a solver.
-fn share<P: Puzzle>(solver: &mut Solver<P>, group: Arc<Group>) -> crate::Result<Arc<GroupExchange>> {
-    let exchange = Arc::new(GroupExchange { group, error: Mutex::default() });
-    solver.share(Arc::clone(&exchange) as Arc<dyn Exchange>)?;
+fn share<P: Puzzle>(solver: &mut Solver<P>, group: &Arc<Group>) -> crate::Result<()> {
+    solver.share(Arc::clone(group) as Arc<dyn Exchange>)?;
     // Each rank has chosen for itself what was left to it: the perimeter, the engine, the device.
     let (depth, template) = (solver.perimeter_depth(), solver.template());
     let device = template.device.as_deref().map_or("no device", |device| device.split(':').next().unwrap_or(device));
     let settings = format!("--perimeter {depth}\n--device {device}\n{}", template.config);
-    check_alike(&exchange.group, "solve", &settings, template)?;
-    Ok(exchange)
+    check_alike(group, "solve", &settings, template)
 }
 
 /// The refusal of an instance; if it is the name of a file, says how to give one.
@@ -120,7 +118,7 @@ struct Session<'a, P: Puzzle> {
     solver: Solver<P>,
     args: &'a Args,
     /// With the other ranks, if several share the search.
-    exchange: Option<Arc<GroupExchange>>,
+    group: Option<Arc<Group>>,
     /// Whether this rank prints.
     prints: bool,
     stop: &'a AtomicBool,
@@ -199,16 +197,14 @@ impl<P: Puzzle> Session<'_, P> {
         if has_printed {
             writeln!(io::stdout())?;
         }
-        // The error of the exchange says more than the error of the search that it ended.
-        let of_exchange = || self.exchange.as_ref().and_then(|exchange| exchange.take_error());
-        Ok(solution.map_err(|error| of_exchange().unwrap_or(error))?)
+        Ok(solution?)
     }
 
     /// Solves each instance of standard input, which rank 0 reads if several ranks share the search. A bad instance gives an
     /// error line or object, and the others are still solved.
     fn all(mut self) -> Ending {
         let (stop, json, prints) = (self.stop, self.args.json, self.prints);
-        let group = self.exchange.as_ref().map(|exchange| Arc::clone(&exchange.group));
+        let group = self.group.clone();
         let puzzle = Arc::clone(self.solver.puzzle());
         let stream = prints.then(|| instances::stream(Box::new(BufReader::new(io::stdin())), Arc::clone(&puzzle)));
         let mut line = SearchLine::new(prints);

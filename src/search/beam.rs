@@ -31,7 +31,8 @@ use super::limits::{Interrupt, stop_at, unless_failed};
 use super::nodes::{BackPointers, NodeId};
 use super::perimeter::Perimeter;
 use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats, Task};
-use crate::heuristic::{HeuristicError, Query};
+use crate::error::Result;
+use crate::heuristic::Query;
 use crate::memory;
 use crate::puzzle::{Cost, Puzzle, State};
 use crate::workers::{GRAIN, extend, in_ranges};
@@ -130,7 +131,7 @@ impl<S: State> Beam<S> {
 }
 
 impl<P: Puzzle> Search<P> for Beam<P::State> {
-    fn solve(&self, mut task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, mut task: Task<'_, '_, P>) -> Result<SearchResult> {
         if self.perimeter.is_empty() || task.control.bound.is_some() || self.n < FIRST_WIDTH_DIVISOR {
             return BeamRun::run(self, false, task.again());
         }
@@ -193,7 +194,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         settings: &'a Beam<P::State>,
         is_first: bool,
         Task { puzzle, start, heuristic, control }: Task<'a, '_, P>,
-    ) -> Result<SearchResult, HeuristicError> {
+    ) -> Result<SearchResult> {
         memory::keep_freed();
         let has_policy = settings.candidates > 0 && heuristic.has_policy();
         let query = if has_policy { Query::ValuesAndPolicy } else { Query::Values };
@@ -227,7 +228,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         Ok(SearchResult::new(end, run.best, stats.iterations == 0, stats))
     }
 
-    fn search(&mut self, control: &mut Control<'_>) -> Result<End, HeuristicError> {
+    fn search(&mut self, control: &mut Control<'_>) -> Result<End> {
         if let Some(moves) = self.settings.perimeter.path_to_goal(self.puzzle, &self.start) {
             self.best = Some(Incumbent { cost: moves.len() as Cost, moves });
             return Ok(End::Solved);
@@ -303,7 +304,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
     }
 
     /// Makes the first layer: the start, on the rank that owns it.
-    fn begin(&mut self) -> Result<(), HeuristicError> {
+    fn begin(&mut self) -> Result<()> {
         let hash = self.puzzle.state_hash(&self.start);
         if self.exchange.owner(hash) == self.exchange.rank() {
             self.evaluated.insert(hash);
@@ -313,7 +314,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
     }
 
     /// States as a layer without costs or scores; evaluated, if move probabilities are used.
-    fn layer_of(&mut self, states: Vec<P::State>) -> Result<BeamLayer<P::State>, HeuristicError> {
+    fn layer_of(&mut self, states: Vec<P::State>) -> Result<BeamLayer<P::State>> {
         let hashes = states.iter().map(|state| self.puzzle.state_hash(state)).collect();
         let (costs, scores) = (vec![0; states.len()], vec![0.0; states.len()]);
         let mut layer = BeamLayer { states, hashes, costs, scores, ..BeamLayer::default() };
@@ -403,7 +404,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
     }
 
     /// Evaluates the states of a layer that are not submitted yet, and collects all estimates.
-    fn evaluate_rest(&mut self, layer: &mut BeamLayer<P::State>) -> Result<(), HeuristicError> {
+    fn evaluate_rest(&mut self, layer: &mut BeamLayer<P::State>) -> Result<()> {
         while let Some(estimates) = self.queue.finish(&layer.states, &mut self.stats.evaluated)? {
             layer.add_estimates(self.threads, estimates);
         }
@@ -418,7 +419,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
     }
 
     /// Keeps the best children as the next layer.
-    fn keep_best(&mut self, mut children: BeamLayer<P::State>) -> Result<(), HeuristicError> {
+    fn keep_best(&mut self, mut children: BeamLayer<P::State>) -> Result<()> {
         let mut scores = Vec::new();
         let score = |i: usize| children.values[i] + children.priors[i];
         extend(self.threads, &mut scores, children.len(), GRAIN, score);
@@ -441,7 +442,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
     }
 
     /// Notes the next layer's length, least cost-to-go and that state's path cost on all ranks, from this rank's part.
-    fn note_layer(&mut self, width: u64, nearest: Option<(f32, Cost)>) -> Result<(), HeuristicError> {
+    fn note_layer(&mut self, width: u64, nearest: Option<(f32, Cost)>) -> Result<()> {
         let layers = self.exchange.gather((width, nearest))?;
         self.width = layers.iter().map(|(width, _)| width).sum();
         if let Some(nearest) = layers.into_iter().filter_map(|(_, nearest)| nearest).min_by(nearer)

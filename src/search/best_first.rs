@@ -49,7 +49,7 @@ use super::limits::unless_failed;
 use super::nodes::{NO_PARENT, NodeId};
 use super::perimeter::Perimeter;
 use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Task};
-use crate::heuristic::HeuristicError;
+use crate::error::Result;
 use crate::memory;
 use crate::puzzle::{Cost, Move, Puzzle, State};
 use on_device::DeviceRun;
@@ -133,7 +133,7 @@ impl<S: State> BestFirst<S> {
 }
 
 impl<P: Puzzle> Search<P> for BestFirst<P::State> {
-    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult> {
         let Task { puzzle, start, heuristic, control } = task;
         memory::keep_freed();
         if let Some(engine) = &self.device
@@ -162,7 +162,7 @@ struct BestFirstRun<'a, P: Puzzle> {
 }
 
 impl<P: Puzzle> BestFirstRun<'_, P> {
-    fn search(mut self, control: &mut Control<'_>) -> Result<SearchResult, HeuristicError> {
+    fn search(mut self, control: &mut Control<'_>) -> Result<SearchResult> {
         let start = self.start;
         if let Some(moves) = self.settings.perimeter.path_to_goal(self.puzzle, &start) {
             self.nodes.stats.stored = 1;

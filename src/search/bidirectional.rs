@@ -12,7 +12,7 @@
 
 use super::breadth_first::BreadthFirst;
 use super::{Search, SearchResult, Task};
-use crate::heuristic::HeuristicError;
+use crate::error::Result;
 use crate::puzzle::{Puzzle, State};
 
 /// The search `bidirectional`, which uses no heuristic. Panics on a puzzle that is not
@@ -31,7 +31,7 @@ impl<S: State> Default for Bidirectional<S> {
 }
 
 impl<P: Puzzle> Search<P> for Bidirectional<P::State> {
-    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult> {
         if !self.forward.perimeter.is_empty() {
             return self.forward.solve(task);
         }

@@ -15,7 +15,7 @@
 use super::nodes::{NO_PARENT, Node, NodeId, Stored};
 use super::perimeter::Perimeter;
 use super::{Control, End, Incumbent, Search, SearchResult, Stats, Task};
-use crate::heuristic::HeuristicError;
+use crate::error::Result;
 use crate::puzzle::{Cost, Indexed, Move, Puzzle, State};
 
 /// The search `bfs`, which uses no heuristic.
@@ -33,7 +33,7 @@ impl<S: State> Default for BreadthFirst<S> {
 }
 
 impl<P: Puzzle> Search<P> for BreadthFirst<P::State> {
-    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult> {
         let Task { puzzle, start, control, .. } = task;
         if self.perimeter.is_empty()
             && let Some(states) = puzzle.state_index()

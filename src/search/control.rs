@@ -4,7 +4,7 @@ use super::CHECK_EVERY;
 use super::exchange::{Alone, Exchange};
 use super::limits::{Limit, Limits};
 use super::result::{Incumbent, Progress, Stats};
-use crate::heuristic::HeuristicError;
+use crate::error::Result;
 use crate::puzzle::Cost;
 use crate::workers;
 use std::sync::Arc;
@@ -159,7 +159,7 @@ impl<'a> Control<'a> {
     ///
     /// # Errors
     /// If a process has failed.
-    pub fn agreed(&self) -> Result<Option<Limit>, HeuristicError> {
+    pub fn agreed(&self) -> Result<Option<Limit>> {
         let limits = self.exchange.gather(self.reached(&|| 0))?;
         Ok(limits.into_iter().flatten().next())
     }

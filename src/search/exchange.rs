@@ -2,7 +2,7 @@
 //!
 //! Everything goes through one collective operation, [`Exchange::all_to_all`].
 
-use crate::heuristic::HeuristicError;
+use crate::error::{Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -24,7 +24,7 @@ pub trait Exchange: Send + Sync {
     ///
     /// # Errors
     /// If a rank has failed or died.
-    fn all_to_all(&self, to: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, HeuristicError>;
+    fn all_to_all(&self, to: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>>;
 
     /// As [`Exchange::all_to_all`], from memory of a CUDA device to that of the other ranks' devices: sends the bytes `to[r]`
     /// to each rank r, and receives those of each rank s in `from[s]`, after all earlier work of the device. `false`, with
@@ -35,12 +35,7 @@ pub trait Exchange: Send + Sync {
     ///
     /// # Safety
     /// The bytes lie on the CUDA device until its work is done, and each rank s sends as many as `from[s]` has.
-    unsafe fn all_to_all_on_device(
-        &self,
-        _device: usize,
-        _to: &[DeviceBytes],
-        _from: &[DeviceBytes],
-    ) -> Result<bool, HeuristicError> {
+    unsafe fn all_to_all_on_device(&self, _device: usize, _to: &[DeviceBytes], _from: &[DeviceBytes]) -> Result<bool> {
         Ok(false)
     }
 }
@@ -61,7 +56,7 @@ impl Exchange for Alone {
         1
     }
 
-    fn all_to_all(&self, to: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, HeuristicError> {
+    fn all_to_all(&self, to: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         Ok(to)
     }
 }
@@ -76,12 +71,11 @@ impl dyn Exchange + '_ {
     ///
     /// # Errors
     /// As [`Exchange::all_to_all`].
-    pub fn gather<T: Serialize + DeserializeOwned>(&self, own: T) -> Result<Vec<T>, HeuristicError> {
+    pub fn gather<T: Serialize + DeserializeOwned>(&self, own: T) -> Result<Vec<T>> {
         if self.is_alone() {
             return Ok(vec![own]);
         }
-        let other_version =
-            |error: serde_json::Error| HeuristicError(format!("another rank is not understood: {error}"));
+        let other_version = |error: serde_json::Error| Error::Data(format!("another rank is not understood: {error}"));
         let text = serde_json::to_vec(&own).map_err(other_version)?;
         let texts = self.all_to_all(vec![text; self.size()])?;
         texts.iter().map(|text| serde_json::from_slice(text).map_err(other_version)).collect()
@@ -100,7 +94,7 @@ impl dyn Exchange + '_ {
         count: u64,
         bits: u32,
         mut histogram: impl FnMut(u32, Option<usize>) -> Vec<u64>,
-    ) -> Result<u128, HeuristicError> {
+    ) -> Result<u128> {
         let (mut rest, mut prefix, mut from, mut before) = (count, 0, bits - DIGIT, None);
         loop {
             let ranks = self.gather(histogram(from, before))?;

@@ -11,6 +11,7 @@
 //! Korf, "Depth-first iterative-deepening" (Artificial Intelligence 27, 1985).
 
 use super::{CHECK_EVERY, Control, End, Incumbent, Limit, Search, SearchResult, Stats, Task};
+use crate::error::Result;
 use crate::heuristic::{Heuristic, HeuristicError};
 use crate::puzzle::{Cost, Move, Puzzle};
 use std::time::Instant;
@@ -20,7 +21,7 @@ use std::time::Instant;
 pub struct IterativeDeepening;
 
 impl<P: Puzzle> Search<P> for IterativeDeepening {
-    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult> {
         let Task { puzzle, start, heuristic, control } = task;
         let admissible = heuristic.is_admissible();
         let mut run = IdaRun {

@@ -1,6 +1,6 @@
 //! The limits of a search.
 
-use crate::heuristic::HeuristicError;
+use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
@@ -63,13 +63,13 @@ impl Display for Limit {
 pub(super) enum Interrupt {
     /// At a limit.
     Limit(Limit),
-    /// The heuristic failed.
-    Failed(HeuristicError),
+    /// The heuristic or the exchange failed.
+    Failed(Error),
 }
 
-impl From<HeuristicError> for Interrupt {
-    fn from(error: HeuristicError) -> Self {
-        Interrupt::Failed(error)
+impl<E: Into<Error>> From<E> for Interrupt {
+    fn from(error: E) -> Self {
+        Interrupt::Failed(error.into())
     }
 }
 
@@ -79,7 +79,7 @@ pub(super) fn stop_at(limit: Option<Limit>) -> Result<(), Interrupt> {
 }
 
 /// The limit at which a step broke off as its `Err`; fails if the heuristic did.
-pub(super) fn unless_failed<T>(step: Result<T, Interrupt>) -> Result<Result<T, Limit>, HeuristicError> {
+pub(super) fn unless_failed<T>(step: Result<T, Interrupt>) -> Result<Result<T, Limit>> {
     match step {
         Ok(done) => Ok(Ok(done)),
         Err(Interrupt::Limit(limit)) => Ok(Err(limit)),

@@ -35,7 +35,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::heuristic::{Heuristic, HeuristicError};
+use crate::error::Result;
+use crate::heuristic::Heuristic;
 use crate::puzzle::Puzzle;
 
 pub mod beam;
@@ -95,20 +96,20 @@ pub trait Search<P: Puzzle>: Send + Sync {
     /// is a goal has the empty solution, proven optimal. Moves may cost 0.
     ///
     /// # Errors
-    /// If the heuristic fails.
-    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError>;
+    /// If the heuristic fails, or another rank that shares the search.
+    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult>;
 
     /// As [`Search::solve`], with the parts of the task.
     ///
     /// # Errors
-    /// If the heuristic fails.
+    /// If the heuristic fails, or another rank that shares the search.
     fn run(
         &self,
         puzzle: &P,
         start: &P::State,
         heuristic: &mut dyn Heuristic<P::State>,
         control: &mut Control<'_>,
-    ) -> Result<SearchResult, HeuristicError> {
+    ) -> Result<SearchResult> {
         self.solve(Task { puzzle, start, heuristic, control })
     }
 }

@@ -19,6 +19,7 @@ use super::nodes::arena::{NO_PARENT, Node, NodeId};
 use super::nodes::closed::{Stored, hash};
 use super::nodes::open::{Open, Ties};
 use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats, Task};
+use crate::error::Result;
 use crate::heuristic::{Heuristic, HeuristicError, zero};
 use crate::puzzle::{Cost, Move, Puzzle, State};
 
@@ -30,7 +31,7 @@ const MIN_COST: f32 = 1.0;
 pub struct NearOptimalBidirectional;
 
 impl<P: Puzzle> Search<P> for NearOptimalBidirectional {
-    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult> {
         let Task { puzzle, start, heuristic, control } = task;
         assert!(puzzle.is_reversible(), "the moves of {} cannot be undone", puzzle.name());
         // The same estimate, towards the start.
@@ -109,7 +110,7 @@ struct NbsRun<'a, P: Puzzle> {
 }
 
 impl<P: Puzzle> NbsRun<'_, P> {
-    fn search(&mut self, start: &P::State, control: &mut Control<'_>) -> Result<End, HeuristicError> {
+    fn search(&mut self, start: &P::State, control: &mut Control<'_>) -> Result<End> {
         self.store(FORWARD, start, NO_PARENT, 0, 0)?;
         for goal in self.puzzle.goals() {
             self.store(BACKWARD, &goal, NO_PARENT, 0, 0)?;

@@ -20,7 +20,8 @@ use super::move_sequences::{Exhaustive, sequences};
 use super::perimeter::Perimeter;
 use super::result::{Proof, ProofProgress};
 use super::{End, Incumbent, Limit, Progress, Search, SearchResult, Stats, Task};
-use crate::heuristic::{HeuristicError, Query};
+use crate::error::Result;
+use crate::heuristic::Query;
 use crate::puzzle::{Cost, Move, Puzzle};
 use crate::workers::{Own, Work, beside, cores};
 use hashbrown::HashMap;
@@ -99,7 +100,7 @@ impl<P: Puzzle> Prove<P> {
 }
 
 impl<P: Puzzle> Search<P> for Prove<P> {
-    fn solve(&self, mut task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, mut task: Task<'_, '_, P>) -> Result<SearchResult> {
         let first = match &self.search {
             Some(search) => {
                 let Task { puzzle, start, heuristic, control } = task.again();
@@ -157,7 +158,7 @@ impl<P: Puzzle> Search<P> for Prove<P> {
 
 impl<P: Puzzle> Prove<P> {
     /// Proves the solution of a search, or finds a shorter one, within the budget.
-    fn prove(&self, first: SearchResult, mut task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
+    fn prove(&self, first: SearchResult, mut task: Task<'_, '_, P>) -> Result<SearchResult> {
         let is_decided = first.proven_optimal || (first.end == End::NoSolution && self.search.is_some());
         if is_decided || task.control.was_stopped() || self.perimeter.is_empty() {
             return Ok(first);

@@ -4,7 +4,7 @@
 //! moves starts again.
 
 use super::{End, Incumbent, Limit, Search, SearchResult, Stats, Task};
-use crate::heuristic::HeuristicError;
+use crate::error::Result;
 use crate::puzzle::{Move, Puzzle};
 use rand::Rng as _;
 
@@ -18,7 +18,7 @@ pub struct RandomWalk {
 }
 
 impl<P: Puzzle> Search<P> for RandomWalk {
-    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult> {
         let Task { puzzle, start, control, .. } = task;
         let mut generator = crate::random::generator(self.seed, 0);
         let mut stats = Stats { stored: 1, ..Stats::default() };

@@ -5,7 +5,7 @@
 //! limits.
 
 use super::{Control, End, Incumbent, Search, SearchResult, Stats, Task};
-use crate::heuristic::HeuristicError;
+use crate::error::Result;
 use crate::puzzle::{Cost, Puzzle, SymmetricImage};
 
 /// A search of the first `count` symmetric images of an instance; of the instance alone if the puzzle has no symmetries.
@@ -17,7 +17,7 @@ pub struct ImageSearch<P: Puzzle> {
 }
 
 impl<P: Puzzle> Search<P> for ImageSearch<P> {
-    fn solve(&self, mut task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, mut task: Task<'_, '_, P>) -> Result<SearchResult> {
         let Task { puzzle, start, .. } = task;
         let mut images: Vec<_> = puzzle.symmetric_images(start).take(self.count.max(1)).collect();
         if images.is_empty() {
@@ -53,7 +53,7 @@ impl<P: Puzzle> ImageSearch<P> {
         bound: Option<Cost>,
         before: Stats,
         Task { puzzle, heuristic, control, .. }: Task<'_, '_, P>,
-    ) -> Result<SearchResult, HeuristicError> {
+    ) -> Result<SearchResult> {
         let limits = control.limits.after(before.generated);
         let translate =
             |incumbent: &Incumbent| Some(Incumbent { moves: image.solution(&incumbent.moves), cost: incumbent.cost });
@@ -64,7 +64,7 @@ impl<P: Puzzle> ImageSearch<P> {
 }
 
 /// True if a limit leaves nothing for another search.
-fn is_over(stats: &Stats, control: &Control<'_>) -> Result<bool, HeuristicError> {
+fn is_over(stats: &Stats, control: &Control<'_>) -> Result<bool> {
     Ok(control.too_many(stats.generated.saturating_add(1)) || control.agreed()?.is_some())
 }
 

@@ -10,8 +10,7 @@ use super::builder::{SearchParts, build_search};
 use super::options::{Engine, SearchOptions};
 use super::plan::{Plan, Request};
 use super::{LoadedNetwork, Solver};
-use crate::error::Result;
-use crate::heuristic::HeuristicError;
+use crate::error::{Error, Result};
 use crate::puzzle::cube_n::stages::facelets_of_cube3;
 use crate::puzzle::{Cost, Move, Puzzle, move_names, replay};
 use crate::registry::{Entry, Visitor};
@@ -54,7 +53,7 @@ impl Stages {
 
     /// Looks for a short solution with the network of the whole cube; `None` without such a network, or if a solution
     /// below the bound may be longer.
-    fn near(&mut self, text: &str, n: usize, control: &mut Control<'_>) -> Result<Option<StageResult>, HeuristicError> {
+    fn near(&mut self, text: &str, n: usize, control: &mut Control<'_>) -> Result<Option<StageResult>> {
         let bound = control.bound.unwrap_or(WHOLE_MOVES + 1);
         let Some(whole) = self.whole.as_mut().filter(|_| bound <= WHOLE_MOVES + 1) else { return Ok(None) };
         let limits = control.limits.clone();
@@ -70,7 +69,7 @@ impl Stages {
         n: usize,
         control: &mut Control<'_>,
         stats: &mut Stats,
-    ) -> Result<Result<Vec<Move>, End>, HeuristicError> {
+    ) -> Result<Result<Vec<Move>, End>> {
         let (mut state, mut moves, last) = (*start, Vec::new(), self.stages.len() - 1);
         for (number, stage) in self.stages.iter_mut().enumerate() {
             let facelets = puzzle.format(&state);
@@ -94,8 +93,7 @@ impl Stages {
 type StageResult = (SearchResult, Option<String>);
 
 /// Searches an instance with a width, for a solution below a bound.
-type Solve =
-    dyn FnMut(&str, usize, Option<Cost>, &Limits, &mut Control<'_>) -> Result<StageResult, HeuristicError> + Send;
+type Solve = dyn FnMut(&str, usize, Option<Cost>, &Limits, &mut Control<'_>) -> Result<StageResult> + Send;
 
 /// The solver of one stage.
 pub(super) struct Stage {
@@ -157,7 +155,7 @@ pub(super) struct Reduction<S> {
 }
 
 impl<P: Puzzle> Search<P> for Reduction<P::State> {
-    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult> {
         let Task { puzzle, start, control, .. } = task;
         if let Some(moves) = self.perimeter.path_to_goal(puzzle, start) {
             let solution = Incumbent::replayed(puzzle, start, moves);
@@ -186,6 +184,6 @@ impl<P: Puzzle> Search<P> for Reduction<P::State> {
 }
 
 /// A stage fails as a heuristic of the whole search would.
-fn failed(error: impl std::fmt::Display) -> HeuristicError {
-    HeuristicError(error.to_string())
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::Heuristic(error.to_string())
 }

@@ -128,7 +128,7 @@ fn a_beam_that_cuts_nothing_off_goes_on_without_progress() {
 }
 
 impl Search<Cube3> for Roundabout {
-    fn solve(&self, task: Task<'_, '_, Cube3>) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, task: Task<'_, '_, Cube3>) -> costar::Result<SearchResult> {
         Ok(self.answer(task.start, Stats { generated: 10, ..Stats::default() }, task.control))
     }
 }

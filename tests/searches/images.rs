@@ -51,7 +51,7 @@ struct Endless {
 }
 
 impl Search<Cube3> for Endless {
-    fn solve(&self, task: Task<'_, '_, Cube3>) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, task: Task<'_, '_, Cube3>) -> costar::Result<SearchResult> {
         let Task { start, heuristic, control, .. } = task;
         let mut stats = Stats::default();
         let limit = loop {

@@ -174,7 +174,7 @@ fn nothing_stays_in_flight_after_a_failure() {
             let mut device = Device { fails_at, ..Device::new(&tree, with_policy, 3) };
             let (stop, limits, mut watch) = (AtomicBool::new(false), Limits::default(), |_: &_| ());
             let failed = search.run(&tree, &1, &mut device, &mut Control::new(&limits, &stop, &mut watch));
-            assert!(failed.is_err_and(|error| error.0 == "full"));
+            assert!(failed.is_err_and(|error| error.to_string() == "the heuristic failed: full"));
             assert!(device.in_flight.is_empty(), "the next search would collect it");
         }
     }

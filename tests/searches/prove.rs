@@ -2,7 +2,7 @@
 
 use crate::mocks::scrambled;
 use crate::pancakes::Pancakes;
-use costar::heuristic::{Heuristic, HeuristicError, PerState, zero};
+use costar::heuristic::{Heuristic, PerState, zero};
 use costar::puzzle::cube3::{Cube3, Cube3HalfTurns};
 use costar::puzzle::laws::exact_distances;
 use costar::puzzle::lightsout::LightsOut;
@@ -187,7 +187,7 @@ struct Long<S> {
 }
 
 impl<P: Puzzle> Search<P> for Long<P::State> {
-    fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult, HeuristicError> {
+    fn solve(&self, task: Task<'_, '_, P>) -> costar::Result<SearchResult> {
         let Task { puzzle, start, .. } = task;
         assert_eq!(*start, self.start);
         let found = Bidirectional::default().solve(task)?;

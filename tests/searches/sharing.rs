@@ -52,7 +52,7 @@ impl Exchange for Rank<'_> {
         self.mailboxes.size
     }
 
-    fn all_to_all(&self, to: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, HeuristicError> {
+    fn all_to_all(&self, to: Vec<Vec<u8>>) -> costar::Result<Vec<Vec<u8>>> {
         assert_eq!(to.len(), self.mailboxes.size);
         for (message, received) in to.into_iter().zip(&mut *self.mailboxes.messages.lock().expect("no rank panics")) {
             received[self.rank] = message;

@@ -2,7 +2,8 @@
 
 use super::cut::{Key, cut};
 use super::{BeamLayer, BeamRun};
-use crate::heuristic::{HeuristicError, Query};
+use crate::error::Result;
+use crate::heuristic::Query;
 use crate::puzzle::{Move, Puzzle};
 use crate::workers::{GRAIN, extend};
 
@@ -52,12 +53,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
     ///
     /// With `new_only`, states that were evaluated before are left out, so that they take no new state's place: on puzzles
     /// with long solutions they would take two places of five.
-    pub(super) fn candidates(
-        &self,
-        layer: &BeamLayer<P::State>,
-        count: usize,
-        new_only: bool,
-    ) -> Result<Candidates, HeuristicError> {
+    pub(super) fn candidates(&self, layer: &BeamLayer<P::State>, count: usize, new_only: bool) -> Result<Candidates> {
         let moves = self.puzzle.move_count();
         let mut all = Candidates { moves, each: moves, priors: Vec::new(), hashes: Vec::new(), last: None };
         if self.queue.query == Query::Values {

@@ -1,6 +1,6 @@
 //! The cut of a beam: which states are among the best of all ranks.
 
-use crate::heuristic::HeuristicError;
+use crate::error::Result;
 use crate::search::exchange::{DIGIT, Exchange};
 use crate::search::nodes::arena::NodeId;
 use crate::workers::{extend, in_ranges, on_each, parts, ranges};
@@ -64,7 +64,7 @@ pub(super) fn cut(
     count: u64,
     own: usize,
     key: impl Fn(usize) -> Key + Sync,
-) -> Result<Option<Key>, HeuristicError> {
+) -> Result<Option<Key>> {
     if exchange.gather(own as u64)?.iter().sum::<u64>() <= count {
         return Ok(None);
     }

@@ -3,7 +3,7 @@
 use super::cut::Key;
 use super::offspring::{MIN_CHUNK, merged};
 use super::{BeamLayer, BeamRun};
-use crate::heuristic::HeuristicError;
+use crate::error::Result;
 use crate::puzzle::{Puzzle, StateBytes};
 use crate::search::exchange::Exchange;
 use crate::workers::{on_each, parts};
@@ -13,7 +13,7 @@ const RECORD: usize = Key::BYTES + 1 + 4 + 4 + 4;
 
 impl<P: Puzzle> BeamRun<'_, P> {
     /// Sends children, which are in order, to the owners of their states; returns the children of this rank.
-    pub(super) fn exchanged(&self, made: Vec<BeamLayer<P::State>>) -> Result<Vec<BeamLayer<P::State>>, HeuristicError> {
+    pub(super) fn exchanged(&self, made: Vec<BeamLayer<P::State>>) -> Result<Vec<BeamLayer<P::State>>> {
         if self.exchange.is_alone() {
             return Ok(made);
         }

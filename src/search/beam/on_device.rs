@@ -2,7 +2,7 @@
 
 use super::sharing::StateId;
 use super::{BeamRun, PATH_WEIGHT, PRIOR_WEIGHT};
-use crate::heuristic::HeuristicError;
+use crate::error::Result;
 use crate::puzzle::{Cost, Puzzle, replay};
 use crate::search::device::DeviceEngine;
 use crate::search::device::layers::{BeamWeights, DeviceLayers, Hit};
@@ -13,7 +13,7 @@ const _: () = assert!(PATH_WEIGHT > 0.0, "scores on a device are multiples of it
 
 impl<'a, P: Puzzle> BeamRun<'a, P> {
     /// Makes the first layer on the device.
-    pub(super) fn begin_on_device(&mut self, engine: &'a DeviceEngine) -> Result<DeviceLayers<'a>, HeuristicError> {
+    pub(super) fn begin_on_device(&mut self, engine: &'a DeviceEngine) -> Result<DeviceLayers<'a>> {
         let row = self.puzzle.row(&self.start);
         let weights = BeamWeights {
             n: self.settings.n,
@@ -66,7 +66,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
     }
 
     /// Replays the hits on the host, nearest first, and takes the first one inside the perimeter. All ranks take the same.
-    fn take_hits(&mut self, hits: Vec<Hit>) -> Result<(), HeuristicError> {
+    fn take_hits(&mut self, hits: Vec<Hit>) -> Result<()> {
         let mut hits = self.exchange.gather(hits)?.concat();
         hits.sort_unstable();
         for Hit { rank, parent, action, .. } in hits {

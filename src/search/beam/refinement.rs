@@ -3,7 +3,8 @@
 use super::cut::Key;
 use super::offspring::{hashes, merged};
 use super::sharing::StateId;
-use super::{BeamLayer, BeamRun, Control, Cost, HeuristicError, Incumbent, Limit, NodeId, Puzzle};
+use super::{BeamLayer, BeamRun, Control, Cost, Incumbent, Limit, NodeId, Puzzle};
+use crate::error::Result;
 use crate::heuristic::Query;
 use crate::puzzle::{Move, replay};
 use crate::search::children::Hashes;
@@ -70,7 +71,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
     }
 
     /// Looks for cheaper and cheaper solutions from the layers that exist, until there is none.
-    pub(super) fn refine(&mut self, mut bound: Cost, control: &mut Control<'_>) -> Result<(), HeuristicError> {
+    pub(super) fn refine(&mut self, mut bound: Cost, control: &mut Control<'_>) -> Result<()> {
         while !control.is_good_enough(Some(bound))
             && let Some(from) = self.refinement_for(bound)
             && from.layer <= self.back_pointers.len()
@@ -85,11 +86,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
     }
 
     /// The solution by the first root with a path into the perimeter; `None` also at a limit.
-    fn refine_from(
-        &mut self,
-        from: &Refinement,
-        control: &mut Control<'_>,
-    ) -> Result<Option<Incumbent>, HeuristicError> {
+    fn refine_from(&mut self, from: &Refinement, control: &mut Control<'_>) -> Result<Option<Incumbent>> {
         self.layer_buffer = BeamLayer::default();
         let roots = self.roots(from)?;
         let (puzzle, perimeter, until) = (self.puzzle, &self.settings.perimeter, AtomicUsize::new(0));
@@ -146,7 +143,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
     }
 
     /// The roots on this rank, the most promising first.
-    fn roots(&mut self, from: &Refinement) -> Result<Vec<RefinementRoot<P::State>>, HeuristicError> {
+    fn roots(&mut self, from: &Refinement) -> Result<Vec<RefinementRoot<P::State>>> {
         if !from.children {
             let rank = self.exchange.rank() as u16;
             let root = |(index, state): (NodeId, P::State)| {

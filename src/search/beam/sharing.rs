@@ -2,7 +2,7 @@
 
 use super::cut::Key;
 use super::{BeamRun, Candidates};
-use crate::heuristic::HeuristicError;
+use crate::error::{Error, Result};
 use crate::puzzle::{Cost, Move, Puzzle, StateBytes};
 use crate::search::limits::{Interrupt, stop_at};
 use crate::search::nodes::{BackPointers, NodeId};
@@ -46,7 +46,7 @@ pub(super) struct LayerSolution {
 impl<P: Puzzle> BeamRun<'_, P> {
     /// Cuts the layer into blocks of parents with about this many children. All ranks have the same number of blocks, with the
     /// same bounds in the order of all ranks' parents.
-    pub(super) fn blocks(&self, children: usize, candidates: &Candidates) -> Result<Vec<Range<usize>>, HeuristicError> {
+    pub(super) fn blocks(&self, children: usize, candidates: &Candidates) -> Result<Vec<Range<usize>>> {
         let count = self.layer.len();
         let each = (children / candidates.each).max(1);
         if self.exchange.is_alone() {
@@ -86,7 +86,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
     }
 
     /// The moves from the start to a state of a layer. All ranks must ask for the same state.
-    pub(super) fn path_to(&self, layer: usize, mut at: StateId) -> Result<Vec<Move>, HeuristicError> {
+    pub(super) fn path_to(&self, layer: usize, mut at: StateId) -> Result<Vec<Move>> {
         let mut moves = Vec::with_capacity(layer);
         for BackPointers { parents, owners, moves: actions } in self.back_pointers[..layer].iter().rev() {
             let (is_own, i) = (usize::from(at.rank) == self.exchange.rank(), at.index as usize);
@@ -101,7 +101,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
     }
 
     /// Generates the states of a layer that this rank owns once more.
-    pub(super) fn states_of(&self, layer: usize) -> Result<Vec<P::State>, HeuristicError> {
+    pub(super) fn states_of(&self, layer: usize) -> Result<Vec<P::State>> {
         let mut states = vec![self.start];
         for (depth, BackPointers { parents, owners, moves }) in self.back_pointers[..layer].iter().enumerate() {
             // All ranks have the start.
@@ -119,7 +119,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
     }
 
     /// Asks the owning ranks which hashes were evaluated; 0 stands for no state, and counts as evaluated.
-    pub(super) fn known(&self, hashes: &[u64]) -> Result<Vec<bool>, HeuristicError> {
+    pub(super) fn known(&self, hashes: &[u64]) -> Result<Vec<bool>> {
         if self.exchange.is_alone() {
             return Ok(self.evaluated.contains_all(self.threads, hashes));
         }
@@ -138,7 +138,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
     }
 
     /// Fetches states of a layer by rank and index; `own` are those of this rank.
-    fn fetch(&self, own: &[P::State], owners: &[u16], ids: &[NodeId]) -> Result<Vec<P::State>, HeuristicError> {
+    fn fetch(&self, own: &[P::State], owners: &[u16], ids: &[NodeId]) -> Result<Vec<P::State>> {
         let bytes = self.state_bytes()?;
         let mut requests = vec![Vec::new(); self.exchange.size()];
         for (&owner, id) in owners.iter().zip(ids) {
@@ -159,14 +159,14 @@ impl<P: Puzzle> BeamRun<'_, P> {
     }
 
     /// The bytes of a state in a message.
-    pub(super) fn state_bytes(&self) -> Result<StateBytes<P::State>, HeuristicError> {
+    pub(super) fn state_bytes(&self) -> Result<StateBytes<P::State>> {
         self.puzzle.state_bytes().ok_or_else(|| {
-            HeuristicError(format!("the states of {} cannot travel from one process to another", self.puzzle.name()))
+            Error::Data(format!("the states of {} cannot travel from one process to another", self.puzzle.name()))
         })
     }
 
     /// The sums of all ranks' counts.
-    pub(super) fn stats_of_all(&self) -> Result<Stats, HeuristicError> {
+    pub(super) fn stats_of_all(&self) -> Result<Stats> {
         let Stats { generated, expanded, evaluated, stored, .. } = self.stats;
         let sum = |sum: [u64; 4], counts: [u64; 4]| std::array::from_fn(|i| sum[i] + counts[i]);
         let counts = self.exchange.gather([generated, expanded, evaluated, stored])?;
@@ -175,6 +175,6 @@ impl<P: Puzzle> BeamRun<'_, P> {
     }
 }
 
-fn lost() -> HeuristicError {
-    HeuristicError("a rank has lost a state of its beam".into())
+fn lost() -> Error {
+    Error::Bug("a rank has lost a state of its beam".into())
 }

@@ -1,7 +1,7 @@
 //! Batch-weighted A* whose nodes lie on a device. A step is that of the host; of equal priorities, the device takes any.
 
 use super::BestFirst;
-use crate::heuristic::HeuristicError;
+use crate::error::Result;
 use crate::puzzle::{Cost, Move, Puzzle, replay};
 use crate::search::device::DeviceEngine;
 use crate::search::device::nodes::{DeviceNodes, Taken};
@@ -24,14 +24,14 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
         settings: &'a BestFirst<P::State>,
         start: &'a P::State,
         engine: &'a DeviceEngine,
-    ) -> Result<Self, HeuristicError> {
+    ) -> Result<Self> {
         let nodes = engine.nodes(&puzzle.row(start), settings.lambda)?;
         let stats = Stats { evaluated: 1, stored: 1, ..Stats::default() };
         Ok(DeviceRun { puzzle, settings, start, nodes, stats, best: None })
     }
 
     /// Searches from a start outside the perimeter.
-    pub(super) fn search(mut self, control: &mut Control<'_>) -> Result<SearchResult, HeuristicError> {
+    pub(super) fn search(mut self, control: &mut Control<'_>) -> Result<SearchResult> {
         let mut steps_left = self.settings.max_stale_steps;
         loop {
             if self.best.is_some() {

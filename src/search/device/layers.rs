@@ -4,7 +4,7 @@ use super::near_goals::{firsts, nearest};
 use super::sharing::{deliver, fetch, least, owners};
 use super::timings::Timings;
 use super::{Chunk, DeviceEngine, EngineParts, check_estimate, count_of, on_device, too_wide};
-use crate::heuristic::HeuristicError;
+use crate::error::Result;
 use crate::puzzle::Move;
 use crate::search::Limit;
 use crate::search::exchange::Exchange;
@@ -142,7 +142,7 @@ impl DeviceEngine {
         row: &[u8],
         weights: BeamWeights,
         exchange: &'a dyn Exchange,
-    ) -> Result<DeviceLayers<'a>, HeuristicError> {
+    ) -> Result<DeviceLayers<'a>> {
         let parts = self.parts();
         on_device(|| {
             let device = parts.network.device();
@@ -211,7 +211,7 @@ impl DeviceLayers<'_> {
         back_pointers: &mut Vec<BackPointers>,
         budget: u64,
         is_over: &dyn Fn() -> bool,
-    ) -> Result<Chosen, HeuristicError> {
+    ) -> Result<Chosen> {
         let is_alone = self.exchange.is_alone();
         let is_over = || is_alone && is_over();
         let none = Chosen { generated: 0, count: 0, hits: Vec::new(), cut_off: true };
@@ -286,7 +286,7 @@ impl DeviceLayers<'_> {
     ///
     /// # Errors
     /// If the device fails.
-    pub(in crate::search) fn end_download(&mut self, into: &mut Vec<BackPointers>) -> Result<(), HeuristicError> {
+    pub(in crate::search) fn end_download(&mut self, into: &mut Vec<BackPointers>) -> Result<()> {
         let Some((ids, owners)) = self.download.take() else { return Ok(()) };
         let (ids, ranks) = on_device(|| {
             let numbers = |download: &AsyncDownload| host_numbers::<i64>(&download.end());
@@ -323,7 +323,7 @@ impl DeviceLayers<'_> {
         children: &ChildColumns,
         candidate_scores: &Tensor,
         legal: Option<Tensor>,
-    ) -> Result<(ChildColumns, Tensor), HeuristicError> {
+    ) -> Result<(ChildColumns, Tensor)> {
         let all = || children.hashes.ones_like();
         let legal = legal.map_or_else(all, |legal| legal.flatten(0, 1)).nonzero().flatten(0, 1);
         let ChildColumns { ids, hashes, shares, .. } = children.pick(&legal);
@@ -418,7 +418,7 @@ impl DeviceLayers<'_> {
     ///
     /// # Errors
     /// If the device or the exchange fails, or an estimate is not finite.
-    pub(in crate::search) fn keep(&mut self) -> Result<Kept, HeuristicError> {
+    pub(in crate::search) fn keep(&mut self) -> Result<Kept> {
         on_device(|| {
             let (values, policies): (Vec<_>, Vec<_>) = self.evaluated.drain(..).unzip();
             let values = joined(values, &self.values);

@@ -24,6 +24,7 @@
 //! | `sharing` | what ranks that share a beam send each other |
 //! | `nodes` | the open list and the stored states of a best-first search |
 
+use crate::error::{Error, Result};
 use crate::heuristic::HeuristicError;
 use crate::puzzle::Puzzle;
 use crate::quantity::grouped;
@@ -103,7 +104,7 @@ impl DeviceEngine {
         network: Box<dyn RowNetwork>,
         perimeter_depth: u32,
         memory: Option<u64>,
-    ) -> Result<Option<Self>, HeuristicError> {
+    ) -> Result<Option<Self>> {
         let Some(table) = puzzle.move_table() else { return Ok(None) };
         let encoding = puzzle.encoding();
         let rows: Vec<u8> = goals.iter().flat_map(|goal| puzzle.row(goal)).collect();
@@ -122,7 +123,7 @@ impl DeviceEngine {
     }
 
     /// Evaluates chunks of several sizes, and makes two small layers, so that no search loads the device's code.
-    fn warm_up(&self, goal: &[u8]) -> Result<(), HeuristicError> {
+    fn warm_up(&self, goal: &[u8]) -> Result<()> {
         let n = self.parts().network.chunk();
         let candidates = usize::from(self.parts().network.has_policy());
         on_device(|| {
@@ -211,10 +212,11 @@ impl Chunk {
 }
 
 /// Adds a width that fits to an out-of-memory error: the first of a half, a quarter and so on.
-fn too_wide(error: HeuristicError, width: i64, fits: impl Fn(&i64) -> bool) -> HeuristicError {
+fn too_wide(error: Error, width: i64, fits: impl Fn(&i64) -> bool) -> Error {
     let mut halves = std::iter::successors(Some(width / 2), |width| Some(width / 2)).take_while(|&width| width > 0);
-    match is_out_of_memory(&error.0).then(|| halves.find(fits)).flatten() {
-        Some(fitting) => HeuristicError(format!("{}; `n` of {} would fit", error.0, grouped(fitting as u64))),
+    let text = error.to_string();
+    match is_out_of_memory(&text).then(|| halves.find(fits)).flatten() {
+        Some(fitting) => Error::Heuristic(format!("{text}; `n` of {} would fit", grouped(fitting as u64))),
         None => error,
     }
 }
@@ -233,12 +235,12 @@ mod tests {
 
     #[test]
     fn a_layer_without_memory_is_refused_with_a_width_that_fits() {
-        let short = || HeuristicError("too little memory (CUDA out of memory. Tried to allocate 20.00 GiB)".into());
-        let refusal = too_wide(short(), 1 << 20, |&width| width <= 300_000).0;
+        let short = || Error::Heuristic("too little memory (CUDA out of memory. Tried to allocate 20.00 GiB)".into());
+        let refusal = too_wide(short(), 1 << 20, |&width| width <= 300_000).to_string();
         assert!(refusal.ends_with("GiB); `n` of 262,144 would fit"), "{refusal}");
-        assert_eq!(too_wide(short(), 1 << 20, |_| false).0, short().0);
-        let other = HeuristicError("CUDA error: device-side assert triggered".into());
-        assert_eq!(too_wide(other.clone(), 1 << 20, |_| true).0, other.0);
+        assert_eq!(too_wide(short(), 1 << 20, |_| false).to_string(), short().to_string());
+        let other = || Error::Heuristic("CUDA error: device-side assert triggered".into());
+        assert_eq!(too_wide(other(), 1 << 20, |_| true).to_string(), other().to_string());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Messages between ranks that share a beam (rows of tensors, from device to device if possible), and the cut over
 //! all ranks.
 
-use crate::heuristic::HeuristicError;
+use crate::error::Result;
 use crate::search::exchange::{DIGIT, Exchange};
 use crate::tensors::host_numbers;
 use tch::{Device, Kind, Tensor};
@@ -21,7 +21,7 @@ pub(super) fn least(
     hashes: &Tensor,
     count: u64,
     sorted: bool,
-) -> Result<(Tensor, Tensor, bool), HeuristicError> {
+) -> Result<(Tensor, Tensor, bool)> {
     let all: u64 = exchange.gather(own)?.iter().sum();
     let is_cut = all > count;
     if !is_cut && sorted {
@@ -81,7 +81,7 @@ pub(super) fn owners(exchange: &dyn Exchange, hashes: &Tensor) -> Tensor {
 ///
 /// # Errors
 /// If the exchange fails.
-pub(super) fn deliver(exchange: &dyn Exchange, rows: &Tensor, to: &Tensor) -> Result<(Tensor, Tensor), HeuristicError> {
+pub(super) fn deliver(exchange: &dyn Exchange, rows: &Tensor, to: &Tensor) -> Result<(Tensor, Tensor)> {
     let (order, counts) = by_rank(exchange, to);
     let (rows, counts) = send(exchange, &rows.index_select(0, &order), &counts)?;
     let counts = Tensor::from_slice(&counts).to_device(rows.device());
@@ -92,12 +92,7 @@ pub(super) fn deliver(exchange: &dyn Exchange, rows: &Tensor, to: &Tensor) -> Re
 ///
 /// # Errors
 /// If the exchange fails.
-pub(super) fn fetch(
-    exchange: &dyn Exchange,
-    own: &Tensor,
-    ranks: &Tensor,
-    indices: &Tensor,
-) -> Result<Tensor, HeuristicError> {
+pub(super) fn fetch(exchange: &dyn Exchange, own: &Tensor, ranks: &Tensor, indices: &Tensor) -> Result<Tensor> {
     let (order, counts) = by_rank(exchange, ranks);
     let (asked, counts) = send(exchange, &indices.index_select(0, &order).unsqueeze(1), &counts)?;
     let (rows, _) = send(exchange, &own.index_select(0, &asked.flatten(0, 1)), &counts)?;
@@ -110,7 +105,7 @@ fn by_rank(exchange: &dyn Exchange, ranks: &Tensor) -> (Tensor, Vec<i64>) {
 }
 
 /// Sends the first rows to the first rank, and so on. Returns the rows of all ranks for this one, and how many come from each.
-fn send(exchange: &dyn Exchange, rows: &Tensor, counts: &[i64]) -> Result<(Tensor, Vec<i64>), HeuristicError> {
+fn send(exchange: &dyn Exchange, rows: &Tensor, counts: &[i64]) -> Result<(Tensor, Vec<i64>)> {
     let (kind, device) = (rows.kind(), rows.device());
     let row = rows.size()[1] as usize * kind.elt_size_in_bytes();
     if let Device::Cuda(index) = device {
