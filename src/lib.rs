@@ -1,5 +1,5 @@
-//! costar learns, from nothing but a puzzle's rules, how far any state is from solved, and lets a batched best-first
-//! search use that estimate to find short solutions. The name is the method: *cost*-to-go plus A*.
+//! costar learns, from nothing but a puzzle's rules, how far any state is from solved, and lets a beam search or
+//! batch-weighted A* use that estimate to find short solutions. The name is the method: *cost*-to-go plus A*.
 //!
 //! # Example: solve a cube
 //!
@@ -19,7 +19,7 @@
 //!                                              ▲                                          │ Heuristic::submit
 //!                                              │ f = λ·g + h      rows of small integers  ▼
 //!                                              └──── estimates ◄── one forward pass ◄── one-hot, on the device
-//!         a beam, the default: search: all of a layer's children, looked up, evaluated, cut to the width
+//!         a beam, the default: search: a layer's most promising children, looked up, evaluated, cut to the width
 //!         moves ─► replayed from the parsed input ─► Solution
 //!
 //! train:  sampler threads ─► Batch { states, labels, policy targets } ─► bounded channel ─► device ─► step
@@ -27,7 +27,7 @@
 //!                                               metrics.jsonl, checkpoints ◄─────────────────┘
 //! ```
 //!
-//! CONTRIBUTING.md follows `costar solve` from the flag to the kernel, in twelve files.
+//! CONTRIBUTING.md follows the main steps of `costar solve`, from the flags to the kernels.
 //!
 //! # Modules
 //!
@@ -47,7 +47,7 @@
 //! | `server`, `cli` | HTTP and the command line, thin layers over `solver` and `train` | everything |
 //!
 //! Small files that several modules share: `error`, `random`, [`files`] (atomic writes), [`cache`] (tables on disk),
-//! [`memory`], `cpu_features`, [`quantity`] (numbers in texts), `json`, `waiting` (what for), `workers`
+//! [`memory`], `cpu_features`, [`quantity`] (numbers in texts), `json`, `waiting` (notices of long waits), `workers`
 //! (threads), and `tensors` (calls of libtorch). Only `neural`, `sampler::device`, `search::device` and `tensors` name
 //! the tensor library.
 //!

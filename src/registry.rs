@@ -5,13 +5,13 @@
 //! | --- | --- |
 //! | `registry` | the names, and the [`Entry`] of each puzzle; CONTRIBUTING.md says how to add one |
 //! | `entry` | [`Entry`] and [`PuzzleFacts`] |
-//! | `perimeter` | the heuristic `perimeter` of reversible puzzles |
+//! | `perimeter_heuristic` | the heuristic `perimeter` of reversible puzzles |
 
 use crate::error::{Error, Result, SettingError, ensure_setting};
 use crate::heuristic::tiles::{self, BoardHeuristics};
 use crate::heuristic::{self, small_puzzles};
 use crate::puzzle::cube_n::CubeN;
-use crate::puzzle::cube_n::edges::{self, Edges};
+use crate::puzzle::cube_n::stages::edges::{self, Edges};
 use crate::puzzle::cube2::Cube2;
 use crate::puzzle::cube3::{Cube3, Cube3HalfTurns};
 use crate::puzzle::jugs::Jugs;
@@ -27,12 +27,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 mod entry;
-mod perimeter;
+mod perimeter_heuristic;
 
 #[cfg(feature = "cli")]
 pub(crate) use entry::has_unit_costs;
 pub use entry::{Entry, PuzzleFacts};
-pub use perimeter::perimeter_heuristic;
+pub use perimeter_heuristic::perimeter_heuristic;
 
 /// The puzzles beside [`NAMES`] and files.
 pub const OTHERS: &str = "another size (lightsout2 to lightsout15), another cube (cube4 to cube11, with :htm, :obtm or :oriented), other jugs \

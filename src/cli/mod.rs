@@ -1,5 +1,16 @@
-//! The command line: flags → options → one call → print. One file per subcommand; `instances`, `output_file`, `progress`,
-//! `ranks`, `signal` and the files of flags are shared.
+//! The command line: flags → options → one call → print.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `solve`, `bench`, … `puzzles` | the flags of each subcommand, and what it does |
+//! | `puzzle_flags`, `solver_flags` | flags that several subcommands share |
+//! | `instances` | instances in a file or on standard input |
+//! | `contest` | the files of contests, for `import`, `bench` and `improve` |
+//! | `explain` | what `solve --explain` prints |
+//! | `output_file` | files that commands write |
+//! | `progress` | notes on the standard error stream, and progress in a terminal |
+//! | `ranks` | a command that several processes share |
+//! | `signal` | Ctrl-C, SIGTERM and SIGHUP |
 
 use crate::cpu_features;
 use crate::distributed::rendezvous::ErrorExit;

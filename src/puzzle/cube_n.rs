@@ -6,24 +6,28 @@
 //! | `cube4:htm` | the same, and half turns | in any orientation |
 //! | `cube4:obtm` | outer blocks of layers, by 90° or 180° (the metric of competitors) | in any orientation |
 //! | `cube4:oriented` | quarter turns of single layers, as contests count them | as it is held |
-//! | `cube4:reduction` | the same | where outer turns alone solve it, as it is held: [`reduction`] |
-//! | `cube5:centres` | the same, without middle layers | where all centres are solved, as it is held: [`centres`] |
-//! | `cube5:edges` | the same | where outer turns alone solve it: [`edges`], a puzzle of its own |
+//! | `cube4:reduction` | the same | where outer turns alone solve it, as it is held: [`stages::reduction`] |
+//! | `cube5:centres` | the same, without middle layers | where all centres are solved, as it is held: [`stages::centres`] |
+//! | `cube5:edges` | the same | where outer turns alone solve it: [`stages::edges`], a puzzle of its own |
 //!
 //! If any orientation is solved, the corner DBL stays in its place: a turn of its layer is a turn of all other layers the
 //! other way, with the whole cube turned. So a state stands for 24 ways to hold a cube, as on the
 //! [2×2×2](super::cube2), and the moves are still permutations. A scramble is played on a cube in the hand, and its solution
 //! is named for that cube.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `geometry` | the stickers, what a turn does to them, and the ways to hold a cube |
+//! | `notation` | scrambles, facelets and solutions of a cube in the hand |
+//! | `contest` | the names of turns and the order of stickers in contests |
+//! | `stages` | the puzzles of the search `reduction`, one per file |
 
 use super::Move;
 use geometry::{Rotation, Turn, all, kinds, rotations, stickers};
 
-pub mod centres;
 mod contest;
-pub mod edges;
 pub(super) mod geometry;
 mod notation;
-pub mod reduction;
 pub mod stages;
 
 /// Supported sizes, in layers.
@@ -66,8 +70,8 @@ impl Metric {
     /// Whether there are cubes with `size` layers of this metric.
     fn has_size(self, size: usize) -> bool {
         match self {
-            Metric::Reduction => size == reduction::SIZE,
-            Metric::Centres => size == centres::SIZE,
+            Metric::Reduction => size == stages::reduction::SIZE,
+            Metric::Centres => size == stages::centres::SIZE,
             _ => true,
         }
     }

@@ -1,6 +1,6 @@
 //! A puzzle with the facts about it beyond its rules.
 
-use super::perimeter;
+use super::perimeter_heuristic::default_heuristic;
 use crate::error::{Result, SettingError};
 use crate::heuristic::{Heuristic, PerState, zero};
 use crate::puzzle::{Move, ParseError, Puzzle, Rules};
@@ -113,7 +113,7 @@ impl<P: Puzzle> Entry<P> {
     /// One of [`Entry::heuristics`]; `None` if there is none of that name.
     pub fn heuristic(&self, name: &str) -> Option<Box<dyn Heuristic<P::State>>> {
         if name == "perimeter" {
-            let heuristic = self.puzzle.is_reversible().then(|| perimeter::default_heuristic(&self.puzzle))?;
+            let heuristic = self.puzzle.is_reversible().then(|| default_heuristic(&self.puzzle))?;
             return Some(Box::new(heuristic));
         }
         let mut all = [zero()].into_iter().chain((self.own_heuristics)(&self.puzzle));

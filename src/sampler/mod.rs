@@ -5,6 +5,15 @@
 //! often; states of given solutions ([`SolutionStates::new`]) come as often as they occur. Batch `k` is a function of the seed
 //! and `k` alone, so any number of threads makes the same stream, and a resumed run continues it exactly.
 //! [`DeviceWalks`] makes batches on a device by a rule of its own.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `walks`, `move_pruning` | walks back from the goals, and which moves they leave out |
+//! | `sparse_states` | states that differ from a goal in few cells, where all moves commute |
+//! | `device` | walks on a device |
+//! | `solutions` | states on known solutions |
+//! | `exact` | all states of a small puzzle, with their costs |
+//! | `sokoban` | random rooms played backward |
 
 use crate::random::{Generator, generator};
 use ndarray::{Array1, Array2, ArrayViewMut1};

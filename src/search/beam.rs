@@ -20,6 +20,16 @@
 //!   owns their state, and the cut is made by one histogram over all ranks. Ties go to the smaller hash: the solution does not
 //!   depend on the number of ranks or threads, as long as an estimate does not depend on the other states of its chunk.
 //!
+//! | file | content |
+//! | --- | --- |
+//! | `layer` | the states of a layer, a column a property |
+//! | `candidates` | the children that are evaluated at all, by the move probabilities |
+//! | `offspring` | the children of a layer, and the solutions among them |
+//! | `cut` | which states are among the best of all ranks |
+//! | `refinement` | the exhaustive search for a cheaper solution, from a layer into the perimeter |
+//! | `ranks`, `messages` | agreement of the ranks that share a beam, and the states that they send each other |
+//! | `on_device` | a step of a beam whose layers lie on a device |
+//!
 //! Lowerre, "The Harpy speech recognition system" (1976); on a learned cost-to-go, as in the repository of DeepCubeA
 //! (Agostinelli et al. 2019).
 
@@ -40,7 +50,7 @@ use candidates::Candidates;
 use cut::{cut, sorted};
 use layer::BeamLayer;
 use offspring::hashes;
-use sharing::LayerSolution;
+use ranks::LayerSolution;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -50,8 +60,8 @@ mod layer;
 mod messages;
 mod offspring;
 mod on_device;
+mod ranks;
 mod refinement;
-mod sharing;
 
 /// The share of the policy prior in the score of an evaluated child.
 const PRIOR_WEIGHT: f32 = 0.2;

@@ -42,6 +42,12 @@
 //!
 //! Memory, for a state of 16 bytes: 32 bytes a node in the arena, 10 to 20 in the closed list, 8 to 16 in the open list.
 //! Deferred evaluation takes 25 more a node, for 12 moves, but stores only evaluated states.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `step` | a step: nodes or moves are expanded, within the limits |
+//! | `expansion` | children are made and taken in |
+//! | `on_device` | batch-weighted A* whose nodes lie on a device |
 
 use super::device::DeviceEngine;
 use super::frontier::Frontier;

@@ -9,7 +9,7 @@
 //! | [`device`] | searches whose states lie on a GPU, or on any device of libtorch |
 //! | [`idastar`], [`nbs`], [`breadth_first`], [`bidirectional`], [`random_walk`] | the classical searches |
 //! | [`perimeter`] | exact costs of all states near the goals |
-//! | [`prove`], `move_sequences` | the proof that a solution is shortest; exhaustive search into the perimeter |
+//! | [`prove`], `exhaustive` | the proof that a solution is shortest; exhaustive search into the perimeter |
 //! | [`symmetric_images`] | any search on several symmetric images of an instance |
 //! | [`neighbourhood`] | the shortest path among the states around a known solution |
 //! | `limits`, `control`, `result` | limits, control and result of every search |
@@ -48,10 +48,10 @@ mod chunk_queue;
 mod control;
 pub mod device;
 pub mod exchange;
+mod exhaustive;
 mod frontier;
 pub mod idastar;
 mod limits;
-mod move_sequences;
 pub mod nbs;
 pub mod neighbourhood;
 mod nodes;

@@ -15,8 +15,8 @@
 //!   before; a shorter solution begins a new proof.
 
 use super::chunk_queue::ChunkQueue;
+use super::exhaustive::{Exhaustive, sequences};
 use super::limits::{Interrupt, stop_at, unless_failed};
-use super::move_sequences::{Exhaustive, sequences};
 use super::perimeter::Perimeter;
 use super::result::{Proof, ProofProgress};
 use super::{End, Incumbent, Limit, Progress, Search, SearchResult, Stats, Task};

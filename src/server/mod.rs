@@ -13,7 +13,7 @@
 //! | `routes` | the routes and their responses |
 //! | `request` | the JSON of a request to solve |
 //! | `catalogue` | puzzles and models on offer |
-//! | `puzzles` | questions that need a puzzle's rules: check, scramble, plan |
+//! | `puzzle_queries` | questions that need a puzzle's rules: check, scramble, plan |
 //! | `queue` | places, turns, and the workers |
 //! | `worker` | the thread that searches with one model |
 //! | `error` | how a request is refused |
@@ -38,7 +38,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 mod catalogue;
 mod error;
 mod options;
-mod puzzles;
+mod puzzle_queries;
 mod queue;
 mod request;
 mod routes;

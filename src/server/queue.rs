@@ -2,7 +2,7 @@
 //! models.
 
 use super::error::{ApiError, ApiResult};
-use super::puzzles::CheckedRequest;
+use super::puzzle_queries::CheckedRequest;
 use super::worker::{self, Job, JobEvent, SolveResponse, WorkerKey};
 use super::{ServerConfig, is_set};
 use crate::search::{End, Limit};

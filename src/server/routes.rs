@@ -16,7 +16,7 @@ use super::error::{ApiError, ApiResult};
 use super::queue::{JobQueue, SubmittedSearch};
 use super::request::{Fields, SolveRequest};
 use super::worker::JobEvent;
-use super::{catalogue, puzzles};
+use super::{catalogue, puzzle_queries};
 use crate::registry::visit;
 use crate::view;
 use axum::body::Body;
@@ -154,7 +154,7 @@ async fn scramble(State(queue): QueueState, pairs: Pairs) -> RouteResult {
     let puzzle = query.get("puzzle").cloned().unwrap_or_else(|| "cube3".into());
     in_background(move || {
         let name = catalogue::find_puzzle(&puzzle, &queue.config)?;
-        let (instance, scramble) = visit(&name, None, puzzles::ScrambleRequest { depth, seed })??;
+        let (instance, scramble) = visit(&name, None, puzzle_queries::ScrambleRequest { depth, seed })??;
         let answer = json!({ "puzzle": puzzle, "instance": instance, "scramble": scramble, "seed": seed });
         Ok(Json(answer).into_response())
     })
@@ -168,7 +168,7 @@ async fn check(State(queue): QueueState, request: Request) -> RouteResult {
         let puzzle = fields.puzzle(&queue.config)?;
         let (goal, instance) = (fields.text("goal")?, fields.required_text("instance")?);
         fields.end()?;
-        Ok(Json(visit(&puzzle, goal.as_deref(), puzzles::CheckInstance(&instance))?).into_response())
+        Ok(Json(visit(&puzzle, goal.as_deref(), puzzle_queries::CheckInstance(&instance))?).into_response())
     })
     .await
 }
@@ -188,7 +188,7 @@ async fn solve(State(queue): QueueState, request: Request) -> RouteResult {
     let wants_events = header_text(request.headers(), header::ACCEPT).contains("text/event-stream");
     let body = read_json(request, queue.config.max_body).await?;
     let config = queue.config.clone();
-    let checked = in_background(move || puzzles::check_request(SolveRequest::read(&body, &config)?)).await?;
+    let checked = in_background(move || puzzle_queries::check_request(SolveRequest::read(&body, &config)?)).await?;
     let search = queue.submit(checked)?;
     if wants_events { Ok(events(search).into_response()) } else { result(search).await }
 }

@@ -2,9 +2,9 @@
 //! 3×3×3.
 //!
 //! The states of a 4×4×4 are too many for one network: beyond some 35 moves they look alike to it. So a beam first
-//! leads to [a state that can be solved as a 3×3×3](crate::puzzle::cube_n::reduction), some 25 moves away
-//! (docs/experiments/reduction.md). On a 5×5×5, that way has two parts: [centres](crate::puzzle::cube_n::centres), then
-//! [edges](crate::puzzle::cube_n::edges).
+//! leads to [a state that can be solved as a 3×3×3](crate::puzzle::cube_n::stages::reduction), some 25 moves away
+//! (docs/experiments/reduction.md). On a 5×5×5, that way has two parts: [centres](crate::puzzle::cube_n::stages::centres), then
+//! [edges](crate::puzzle::cube_n::stages::edges).
 
 use super::builder::{SearchParts, build_search};
 use super::options::{Engine, SearchOptions};

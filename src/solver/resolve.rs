@@ -1,5 +1,11 @@
 //! From a request to a plan: every default and every refusal is here. Pure: reads, loads and builds nothing, so that
 //! checking a request is the same call as solving it.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `search_plan` | the search, with a default for every setting that is left out |
+//! | `heuristic_plan` | the heuristic: the network, one of the puzzle's own, or the caller's |
+//! | `perimeter_plan` | the perimeter of the search and of the proof |
 
 use super::options::{REDUCTION, SearchInfo, SearchOptions};
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, Request, SearchPlan};

@@ -14,27 +14,30 @@ pub const MAX_MOVES: usize = 10_000;
 const PAGE: &str = include_str!("page.html");
 /// The style of the page.
 pub const STYLE: &str = include_str!("page.css");
-/// The script of the page: rules of the puzzles, drawing, texts, and the player.
+/// The script of the page: rules of the puzzles, drawing (`cube`, `boards`, and `shape` of a puzzle's file), texts, and the
+/// player.
 pub const SCRIPT: &str = concat!(
     "\"use strict\";\n(() => {\n",
     include_str!("rules.js"),
     include_str!("cube.js"),
     include_str!("boards.js"),
     include_str!("shape.js"),
-    include_str!("panel.js"),
+    include_str!("texts.js"),
     include_str!("player.js"),
     "})();\n"
 );
 
-/// The panel of a server's page: elements, style and script.
+/// The panel of a server's page: elements, style and script. An instance is painted (`cube_net`) or set up by clicking
+/// (`board_editor`); `search` asks the server, `chart` and `search_words` show the search, and `address` keeps all in the
+/// page's address.
 const SOLVER: &str = include_str!("solver.html");
 const SOLVER_STYLE: &str = include_str!("solver.css");
 const SOLVER_SCRIPT: &str = concat!(
     "(() => {\n",
-    include_str!("net.js"),
-    include_str!("setup.js"),
+    include_str!("cube_net.js"),
+    include_str!("board_editor.js"),
     include_str!("chart.js"),
-    include_str!("words.js"),
+    include_str!("search_words.js"),
     include_str!("address.js"),
     include_str!("search.js"),
     include_str!("solver.js"),

@@ -1,4 +1,9 @@
 //! `costar plot`: pictures of trainings, of predictions of models, and of results of bench.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `inputs` | runs, models or results, distinguished by their content |
+//! | `predictions` | a model's predictions for fresh scrambles |
 
 use super::{Ending, OrInput as _, SUCCESS, output_file};
 use crate::cli::progress::note;

@@ -1,4 +1,9 @@
 //! Estimates for sliding tiles.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `distance` | Manhattan distance and linear conflict |
+//! | `patterns` | additive disjoint pattern databases for the 15-puzzle |
 
 pub mod distance;
 pub mod patterns;

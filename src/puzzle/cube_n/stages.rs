@@ -1,8 +1,18 @@
 //! Code that all stages of the search `reduction` use: their puzzles by name, and the positions and symbols of their states.
+//!
+//! | file | stage |
+//! | --- | --- |
+//! | `reduction` | `cube4:reduction`: to a 4×4×4 that turns like a 3×3×3 |
+//! | `centres` | `cube5:centres`: the centres of a 5×5×5 |
+//! | `edges` | `cube5:edges`: its edges, as a puzzle of its own |
 
 use super::geometry::{Turn, moved};
-use super::{CubeN, Metric, centres, edges, ln_centres, ln_factorial, reduction};
+use super::{CubeN, Metric, ln_centres, ln_factorial};
 use crate::puzzle::cube3::{FACES, facelets};
+
+pub mod centres;
+pub mod edges;
+pub mod reduction;
 
 impl CubeN {
     /// The puzzles of the stages of the search `reduction`, the last a 3×3×3.

@@ -1,7 +1,7 @@
 //! A beam's layer: its states and what is known of each, a column a property.
 
 use super::cut::Key;
-use super::sharing::StateId;
+use super::ranks::StateId;
 use crate::heuristic::Estimates;
 use crate::puzzle::{Cost, Move};
 use crate::search::nodes::NodeId;

@@ -4,7 +4,7 @@
 //! move. The first of several children with one state counts.
 
 use super::cut::Key;
-use super::sharing::{LayerSolution, StateId};
+use super::ranks::{LayerSolution, StateId};
 use super::{BeamLayer, BeamRun, Candidates};
 use crate::puzzle::{Cost, Move, Puzzle};
 use crate::search::children::parent_ranges;

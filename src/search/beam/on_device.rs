@@ -1,6 +1,6 @@
 //! A step of a beam whose layers lie on a device.
 
-use super::sharing::StateId;
+use super::ranks::StateId;
 use super::{BeamRun, PATH_WEIGHT, PRIOR_WEIGHT};
 use crate::error::Result;
 use crate::puzzle::{Cost, Puzzle, replay};

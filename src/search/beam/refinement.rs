@@ -2,13 +2,13 @@
 
 use super::cut::Key;
 use super::offspring::{hashes, merged};
-use super::sharing::StateId;
+use super::ranks::StateId;
 use super::{BeamLayer, BeamRun, Control, Cost, Incumbent, Limit, NodeId, Puzzle};
 use crate::error::Result;
 use crate::heuristic::Query;
 use crate::puzzle::{Move, replay};
 use crate::search::children::Hashes;
-use crate::search::move_sequences::{Exhaustive, sequences};
+use crate::search::exhaustive::{Exhaustive, sequences};
 use crate::workers::{on_each, on_own_threads};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
 //! The layers of one search on a device.
 
 use super::near_goals::{firsts, nearest};
-use super::sharing::{deliver, fetch, least, owners};
+use super::ranks::{deliver, fetch, least, owners};
 use super::timings::Timings;
 use super::{Chunk, DeviceEngine, EngineParts, check_estimate, count_of, on_device, too_wide};
 use crate::error::Result;

@@ -11,7 +11,7 @@
 //! - Children near a goal are recognized by the sorted hashes of all states within some moves: see `near_goals`. The
 //!   host replays a hit and looks it up in its perimeter before it counts.
 //! - Several ranks may share a beam. Each owns the states whose hash falls to it. The hashes of children travel to their
-//!   owners, which choose among them, and fetch the parents' rows of the children that they make: see `sharing`.
+//!   owners, which choose among them, and fetch the parents' rows of the children that they make: see `ranks`.
 //! - The host keeps parents and moves of all layers, which reach it while the device hashes the next children, and runs
 //!   refinement and proof, which follow.
 //!
@@ -21,7 +21,7 @@
 //! | `layers` | the layers of one search |
 //! | `timings` | the time of each part, for the log |
 //! | `near_goals` | the states near the goals, by hash |
-//! | `sharing` | what ranks that share a beam send each other |
+//! | `ranks` | what ranks that share a beam send each other |
 //! | `nodes` | the open list and the stored states of a best-first search |
 
 use crate::error::{Error, Result};
@@ -41,7 +41,7 @@ use tch::{Kind, Tensor};
 pub(super) mod layers;
 mod near_goals;
 pub(super) mod nodes;
-mod sharing;
+mod ranks;
 mod timings;
 
 /// States near the goals, at most, on the CPU and on CUDA: more would take seconds to find.

@@ -1,4 +1,11 @@
 //! Training targets: how samples get their labels. One target per file, and a variant of [`Labels`] each.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `walks` | the length of the walk |
+//! | `exact` | the same, and exact costs near the goals |
+//! | `bellman` | the network's own estimates: value iteration |
+//! | `solutions` | the rest of a known solution |
 
 use super::options::TrainOptions;
 use super::plan::{TrainFacts, TrainPlan};

@@ -15,9 +15,9 @@
 //!
 //! Reducing a 4×4×4 is how people solve it; Shuang Chen's solver for the 4×4×4 (TPR-4x4x4-Solver) does it with tables.
 
-use super::CubeN;
-use super::geometry::{Turn, moved};
-use super::stages::origins;
+use super::origins;
+use crate::puzzle::cube_n::CubeN;
+use crate::puzzle::cube_n::geometry::{Turn, moved};
 use crate::puzzle::cube3::FACES;
 use crate::puzzle::rules::{distinct, is_odd};
 
@@ -25,7 +25,7 @@ use crate::puzzle::rules::{distinct, is_odd};
 pub const NAME: &str = "cube4:reduction";
 
 /// The size that has a reduction.
-pub(super) const SIZE: usize = 4;
+pub(in crate::puzzle::cube_n) const SIZE: usize = 4;
 
 /// The positions of wings and of centres each.
 const EACH: usize = 24;
@@ -84,9 +84,9 @@ impl CubeN {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Metric;
-    use super::super::stages::facelets_of_cube3;
+    use super::super::facelets_of_cube3;
     use super::*;
+    use crate::puzzle::cube_n::Metric;
     use crate::puzzle::cube3::Cube3;
     use crate::puzzle::permutation::{Description, Permutation};
     use crate::puzzle::{Encode as _, Move, Notation as _, Rules as _, SymmetricImage, replay};

@@ -13,9 +13,9 @@
 //! 3×3×3.
 
 use super::centres::SIZE;
-use super::geometry::{Turn, moved};
-use super::stages::origins;
-use super::{CubeN, Metric};
+use super::origins;
+use crate::puzzle::cube_n::geometry::{Turn, moved};
+use crate::puzzle::cube_n::{CubeN, Metric};
 use crate::puzzle::cube3::facelets;
 use crate::puzzle::notation::{bail_parse, ensure_parse};
 use crate::puzzle::rules::is_odd;

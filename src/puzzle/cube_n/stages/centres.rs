@@ -6,9 +6,9 @@
 //! It has 48 positions for the centres, which hold the face of their colour, and two for that parity: `01` if it is even, `10`
 //! if it is odd. Middle layers do not turn: that is a turn of the other layers, with the whole cube turned.
 
-use super::CubeN;
-use super::geometry::Turn;
-use super::stages::origins;
+use super::origins;
+use crate::puzzle::cube_n::CubeN;
+use crate::puzzle::cube_n::geometry::Turn;
 use crate::puzzle::cube3::FACES;
 use crate::puzzle::rules::is_odd;
 
@@ -16,7 +16,7 @@ use crate::puzzle::rules::is_odd;
 pub const NAME: &str = "cube5:centres";
 
 /// The size of the cube.
-pub(super) const SIZE: usize = 5;
+pub(in crate::puzzle::cube_n) const SIZE: usize = 5;
 
 /// The symbol `0` of the parity; `1` follows.
 const EVEN: u8 = FACES.len() as u8;
