@@ -27,7 +27,7 @@
 //!                                               metrics.jsonl, checkpoints ◄─────────────────┘
 //! ```
 //!
-//! CONTRIBUTING.md follows the main steps of `costar solve`, from the flags to the kernels.
+//! CONTRIBUTING.md follows `costar solve` from the flags to the kernels.
 //!
 //! # Modules
 //!

@@ -203,7 +203,7 @@ fn the_functions_of_the_guide_to_a_solve_are_where_it_says() {
         }
         count += 1;
     }
-    assert_eq!(count, 12);
+    assert_eq!(count, 14);
 }
 
 #[test]

@@ -35,7 +35,9 @@ impl End {
             End::Limit(Limit::Time) => "the time (`max_seconds`) is up",
             End::Limit(Limit::Nodes) => "the nodes (`max_nodes`) are used up",
             End::Limit(Limit::Memory) => "the memory (`max_memory`) is used up",
-            End::Limit(Limit::Width) => "no new state is left, or none came nearer for long; a larger `n` goes further",
+            End::Limit(Limit::Width) => {
+                "no new state is left, or none came nearer for long; the same `search` with a larger `n` goes further"
+            }
             End::Limit(Limit::Moves) => {
                 &format!("the walk has made all its {} moves; another `seed` gives another walk", grouped(MOST_MOVES))
             }

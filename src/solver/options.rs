@@ -84,7 +84,7 @@ pub struct SearchOptions {
     /// After the search, make at most this many move sequences from the start into the perimeter, in the order of the
     /// network's estimates of early states, to find a shorter solution. If the budget covers all shorter
     /// sequences, the solution is proven optimal; otherwise costar tries the most promising 3 % of the longest [default:
-    /// 0; for beam with candidates, on a puzzle with known symmetries, 1e8]
+    /// 0; for beam with candidates, on cubes and files whose symmetries are known, 1e8]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = quantity::count))]
     pub proof_budget: Option<u64>,
     /// After the search, make every shorter move sequence into the perimeter: the solution is then proven optimal

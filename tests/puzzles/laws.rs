@@ -1,7 +1,7 @@
 //! The laws of every puzzle, and what is special about each.
 
 use costar::heuristic::zero;
-use costar::puzzle::cube_n::edges::Edges;
+use costar::puzzle::cube_n::stages::edges::Edges;
 use costar::puzzle::cube_n::{CubeN, Metric};
 use costar::puzzle::cube2::Cube2;
 use costar::puzzle::laws::exact_distances;
