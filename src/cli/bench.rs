@@ -1,12 +1,11 @@
 //! `costar bench`: solves the instances of a file, and prints each result as soon as it is known, then a summary.
 
 use super::contest::{self, Contest, TableInstance};
+use super::flags::{PuzzleFlags, SolverFlags};
 use super::instances::{self, Written};
 use super::output_file;
 use super::progress::{SearchLine, note};
-use super::puzzle_flags::PuzzleFlags;
 use super::solve::{print_line, written};
-use super::solver_flags::SolverFlags;
 use super::{Ending, OrInput as _, SUCCESS, narrow, ranks, signal, with_flags};
 use crate::distributed::Group;
 use crate::files;

@@ -1,6 +1,6 @@
 //! `costar compare`: every search with every heuristic that fits, on one instance.
 
-use super::puzzle_flags::PuzzleFlags;
+use super::flags::PuzzleFlags;
 use super::solve::print_line;
 use super::with_flags;
 use super::{Ending, OrInput as _, SUCCESS, signal};

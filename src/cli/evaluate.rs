@@ -1,8 +1,8 @@
 //! `costar evaluate`: a network's estimates of many states, as JSON lines.
 
+use super::flags::PuzzleFlags;
 use super::instances::{self, Written};
 use super::progress::note;
-use super::puzzle_flags::PuzzleFlags;
 use super::solve::print_line;
 use super::{BAD_INPUT, Ending, OrInput as _, check_input, signal};
 use crate::json::short;

@@ -4,8 +4,8 @@
 //! anew, as instances of their own, at random places, until the time is up or nothing more is found.
 
 use super::contest::{self, Contest, TableInstance};
+use super::flags::SolverFlags;
 use super::progress::note;
-use super::solver_flags::SolverFlags;
 use super::{Ending, OrInput as _, SUCCESS, check_input, narrow, signal};
 use super::{instances, output_file};
 use crate::puzzle::{Move, Puzzle, counted, replay};

@@ -3,7 +3,7 @@
 //! | file | content |
 //! | --- | --- |
 //! | `solve`, `bench`, … `puzzles` | the flags of each subcommand, and what it does |
-//! | `puzzle_flags`, `solver_flags` | flags that several subcommands share |
+//! | `flags` | flags that several subcommands share |
 //! | `instances` | instances in a file or on standard input |
 //! | `contest` | the files of contests, for `import`, `bench` and `improve` |
 //! | `explain` | what `solve --explain` prints |
@@ -28,6 +28,7 @@ mod compare;
 mod contest;
 mod evaluate;
 mod explain;
+mod flags;
 mod import;
 mod improve;
 mod instances;
@@ -36,7 +37,6 @@ mod perimeter;
 #[cfg(feature = "plot")]
 mod plot;
 mod progress;
-mod puzzle_flags;
 mod puzzles;
 mod ranks;
 mod scramble;
@@ -44,7 +44,6 @@ mod scramble;
 mod serve;
 mod signal;
 mod solve;
-mod solver_flags;
 mod train;
 mod view;
 

@@ -1,7 +1,7 @@
 //! `costar perimeter`: builds the table of exact distances near the goals, and keeps it in the cache.
 
+use super::flags::check_model;
 use super::progress::{PerimeterBar, note};
-use super::puzzle_flags::check_model;
 use super::{Ending, NOT_SOLVED, OrInput as _, SUCCESS, check_input, puzzle_name, signal};
 use crate::cache;
 use crate::memory;

@@ -1,6 +1,6 @@
 //! `costar scramble`: random instances as `solve` and `bench` read them, one per line or in blocks with blank lines between.
 
-use super::puzzle_flags::{OfPuzzle, check_model};
+use super::flags::{OfPuzzle, check_model};
 use super::{Ending, OrInput as _, SUCCESS};
 use crate::puzzle::{Puzzle, move_names};
 use crate::quantity;

@@ -1,19 +1,21 @@
 //! `costar solve`: one instance, or many from standard input.
 
+use super::flags::SolverFlags;
 use super::instances::{self, Written};
 use super::progress::{SearchLine, note};
 use super::ranks::{self, check_alike};
 use super::signal;
-use super::solver_flags::{SolverFlags, pruned, unproven, why_not_solved};
-use super::{BAD_INPUT, Ending, Failure, NOT_SOLVED, OrInput as _, SUCCESS, check_input, explain, output_file, view};
+use super::{
+    BAD_INPUT, Ending, Failure, NOT_SOLVED, OrInput as _, SUCCESS, check_input, explain, output_file, view, with_flags,
+};
 use crate::distributed::Group;
 use crate::memory;
 use crate::puzzle::{ParseError, Puzzle, Scramble, Style, visible};
 use crate::quantity::{self, grouped};
 use crate::registry::{Entry, Visitor, has_own_rules};
-use crate::report::Refused;
-use crate::search::Incumbent;
+use crate::report::{Record, Refused};
 use crate::search::exchange::Exchange;
+use crate::search::{End, Incumbent, Limit};
 use crate::solver::{DeeperPerimeter, Request, Solution, Solver, Watch};
 use crate::view::Playback;
 use anyhow::{Context as _, anyhow};
@@ -331,4 +333,35 @@ fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>) -> io::Result<()> 
     let cost = report.cost.filter(|_| report.has_costs() && puzzle.own_costs().is_none());
     let cost = cost.map_or(String::new(), |cost| format!("cost {cost}, "));
     writeln!(out, "{cost}{counted}{whose}: {generated} nodes generated, {evaluated} evaluated ({rate}/s)")
+}
+
+/// The number of pruned nodes, in words; `None` if there are none.
+fn pruned(report: &Record) -> Option<String> {
+    let pruned = report.nodes_pruned;
+    (pruned > 0).then(|| format!("the {} worst pruned for lack of memory (--max-memory)", grouped(pruned)))
+}
+
+/// The lengths that an unfinished proof has excluded, in words.
+fn unproven(report: &Record) -> Option<String> {
+    let proof = report.proof.filter(|_| !report.proven_optimal)?;
+    let mut said = report.length.map_or("no solution yet".into(), |length| format!("{length} moves"));
+    if let Some(excluded) = proof.excluded {
+        said += &format!("; no solution of {excluded} or less exists");
+    }
+    if let Some((target, share)) = proof.target.zip(proof.target_share) {
+        said += &format!("; {:.0} % of {target} excluded", 100.0 * share);
+    }
+    Some(said)
+}
+
+/// Why there is no solution, and the counts of the search, in words.
+fn why_not_solved(report: &Record, end: End) -> String {
+    let (generated, stored) = (grouped(report.nodes_generated), grouped(report.nodes_stored));
+    let pruned = pruned(report).map(|said| format!(", {said}")).unwrap_or_default();
+    let (reason, seconds) = (with_flags(&end.reason().unwrap_or_default()), report.seconds);
+    let held = match end {
+        End::Limit(Limit::Memory) => format!("; the program holds {}", quantity::bytes(memory::resident())),
+        _ => String::new(),
+    };
+    format!("{reason} ({generated} nodes generated, {stored} stored{pruned}, {seconds:.1} s{held})")
 }

@@ -1,7 +1,7 @@
 //! `costar view`: a page that plays a solution.
 
+use super::flags::{OfPuzzle, check_model};
 use super::progress::note;
-use super::puzzle_flags::{OfPuzzle, check_model};
 use super::{Ending, NOT_SOLVED, OrInput as _, SUCCESS, output_file};
 use crate::puzzle::Puzzle;
 use crate::registry::{Entry, Visitor};

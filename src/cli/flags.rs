@@ -1,14 +1,17 @@
-//! The flags for a puzzle and a network, shared by `solve`, `bench`, `compare` and `evaluate`, and the flags for a puzzle
-//! alone.
+//! Flags that several subcommands share: for a puzzle, for its network, and for a solver.
 
 use super::{Ending, OrInput as _, puzzle_name};
 use crate::neural::device::DeviceChoice;
 use crate::neural::model::ModelConfig;
 use crate::neural::precision::Precision;
 use crate::puzzle::Puzzle;
+use crate::quantity;
 use crate::registry::{Visitor, visit, visit_with_costs};
-use crate::solver::{Request, models};
+use crate::search::Limits;
+use crate::solver::{Request, SearchOptions, models};
+use std::time::Duration;
 
+/// The flags of `solve`, `bench`, `compare` and `evaluate`.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct PuzzleFlags {
     /// The puzzle [default: the model's, or cube3]
@@ -58,6 +61,48 @@ impl PuzzleFlags {
     }
 }
 
+/// The flags of `solve`, `bench` and `improve`.
+#[derive(Debug, clap::Args)]
+pub(super) struct SolverFlags {
+    #[command(flatten)]
+    pub(super) puzzle: PuzzleFlags,
+    /// The estimate of the cost-to-go: network, zero (nothing known), perimeter (exact near the goal), or one
+    /// of the puzzle's own; auto takes the one that measured best for the puzzle
+    #[arg(long, default_value = "auto", value_name = "NAME")]
+    heuristic: String,
+    #[command(flatten)]
+    pub(super) search: SearchOptions,
+    /// Give up on an instance after this many seconds; without --search and --n, use all of them to look for a shorter
+    /// solution, unless one is proven
+    #[arg(long, value_name = "S", value_parser = quantity::seconds)]
+    max_seconds: Option<f64>,
+    /// Give up on an instance after this many generated nodes
+    #[arg(long, value_name = "N", value_parser = quantity::positive_count)]
+    max_nodes: Option<u64>,
+    /// Give up on an instance when the process would hold more memory than this: 8G, 512M
+    /// [default: 80 % of what is available, for the nodes of a search]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    max_memory: Option<u64>,
+}
+
+impl SolverFlags {
+    /// The request of a solver with these flags.
+    pub(super) fn request(&self) -> Request {
+        Request {
+            options: self.search.clone(),
+            heuristic: self.heuristic.as_str().into(),
+            limits: Limits {
+                time: self.max_seconds.map(Duration::from_secs_f64),
+                nodes: self.max_nodes,
+                memory: self.max_memory,
+                spend_time: true,
+            },
+            ..self.puzzle.request(true)
+        }
+    }
+}
+
+/// The flags of a command that needs a puzzle alone.
 #[derive(Debug, clap::Args)]
 pub(super) struct OfPuzzle {
     /// The puzzle [default: the model's, or cube3]
