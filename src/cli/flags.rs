@@ -104,7 +104,7 @@ impl SolverFlags {
 
 /// The flags of a command that needs a puzzle alone.
 #[derive(Debug, clap::Args)]
-pub(super) struct OfPuzzle {
+pub(super) struct PuzzleOrModel {
     /// The puzzle [default: the model's, or cube3]
     #[arg(long, value_name = "NAME")]
     puzzle: Option<String>,
@@ -113,7 +113,7 @@ pub(super) struct OfPuzzle {
     pub(super) model: Option<String>,
 }
 
-impl OfPuzzle {
+impl PuzzleOrModel {
     /// Runs a command on the puzzle. The command [checks](check_model) that the model is of that puzzle.
     pub(super) fn visit(&self, goal: Option<&str>, command: impl Visitor<Output = Ending>) -> Ending {
         let name = puzzle_name(self.puzzle.as_deref(), self.model.as_deref()).or_input()?;

@@ -1,6 +1,6 @@
 //! `costar scramble`: random instances as `solve` and `bench` read them, one per line or in blocks with blank lines between.
 
-use super::flags::{OfPuzzle, check_model};
+use super::flags::{PuzzleOrModel, check_model};
 use super::{Ending, OrInput as _, SUCCESS};
 use crate::puzzle::{Puzzle, move_names};
 use crate::quantity;
@@ -12,7 +12,7 @@ use std::io::{self, Write as _};
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
-    puzzle: OfPuzzle,
+    puzzle: PuzzleOrModel,
     /// Moves per scramble, at most a million [default: the puzzle's own]
     #[arg(long, value_name = "D", value_parser = depth)]
     depth: Option<u64>,

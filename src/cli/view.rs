@@ -1,6 +1,6 @@
 //! `costar view`: a page that plays a solution.
 
-use super::flags::{OfPuzzle, check_model};
+use super::flags::{PuzzleOrModel, check_model};
 use super::progress::note;
 use super::{Ending, NOT_SOLVED, OrInput as _, SUCCESS, output_file};
 use crate::puzzle::Puzzle;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
-    puzzle: OfPuzzle,
+    puzzle: PuzzleOrModel,
     /// The goal, if not the puzzle's own
     #[arg(long, value_name = "STATE")]
     goal: Option<String>,

@@ -74,7 +74,7 @@ pub trait Rules: Send + Sync + 'static {
     }
 
     /// Every state that counts as solved. Empty by default, for a puzzle whose moves cannot be undone; any other puzzle also
-    /// needs [`Rules::inverse`] and [`Rules::default_depth`].
+    /// needs [`Rules::inverse`], and should give its [`Rules::default_depth`].
     fn goals(&self) -> Vec<Self::State> {
         Vec::new()
     }
@@ -87,9 +87,9 @@ pub trait Rules: Send + Sync + 'static {
         panic!("the moves of {} cannot be undone", self.name())
     }
 
-    /// The default number of moves of a scramble: about as many as the hardest state needs.
+    /// The default number of moves of a scramble: about as many as the hardest state needs. 20 if a puzzle gives none.
     fn default_depth(&self) -> u32 {
-        0
+        20
     }
 
     /// The stages of the search `reduction`, by the names of their puzzles: each starts at a goal of the one before, and the
