@@ -340,15 +340,18 @@ impl DeviceLayers<'_> {
     /// The chosen children near a goal.
     fn hits(&self) -> Vec<Hit> {
         let ChildColumns { ids, ranks, hashes, .. } = &self.chosen;
-        let (is_near, depths) = self.parts.near_goals.depths(hashes);
-        let hits = nearest(&is_near, &depths, MAX_HITS);
+        let near_goals = &self.parts.near_goals;
+        let (is_near, places) = near_goals.find(hashes);
+        let depths = |of: &Tensor| near_goals.depths.index_select(0, &places.index_select(0, of));
+        let hits = nearest(&is_near, depths, MAX_HITS);
         let count = hits.size()[0] as usize;
         if count == 0 {
             return Vec::new();
         }
         let ranks = if ranks.numel() > 0 { ranks } else { &hashes.zeros_like() };
-        let part = |column: &Tensor| column.index_select(0, &hits).to_kind(Kind::Int64);
-        let numbers: Vec<i64> = host_numbers(&Tensor::stack(&[&depths, hashes, ranks, ids].map(part), 0));
+        let depths = depths(&hits).to_kind(Kind::Int64);
+        let [hashes, ranks, ids] = [hashes, ranks, ids].map(|column| column.index_select(0, &hits));
+        let numbers: Vec<i64> = host_numbers(&Tensor::stack(&[depths, hashes, ranks, ids], 0));
         let hit = |i: usize| {
             let [depth, hash, rank, id] = [0, 1, 2, 3].map(|row| numbers[row * count + i]);
             let (parent, action) = (id / self.parts.moves.count, id % self.parts.moves.count);
@@ -425,8 +428,9 @@ impl DeviceLayers<'_> {
             let policies = self.policies.as_ref().map(|like| joined(policies.into_iter().flatten().collect(), like));
             let nearest = (values.numel() > 0).then(|| {
                 let (least, most) = values.aminmax(0, false);
-                let ends = host_values(&Tensor::stack(&[least, most], 0));
-                if ends[1].is_finite() { ends[0] } else { ends[1] }
+                let [least, most] = [least, most].map(|value| AsyncDownload::begin(&value));
+                let [least, most] = [least, most].map(|value| host_values(&value.end())[0]);
+                if most.is_finite() { least } else { most }
             });
             nearest.map_or(Ok(()), check_estimate)?;
             let scores = values.addcmul(&self.chosen.shares, &self.factors[2]);

@@ -8,7 +8,7 @@ pub(super) struct NearGoals {
     /// Their hashes, in ascending order, then `i64::MAX`, the sentinel of the binary search.
     hashes: Tensor,
     /// The number of moves to the nearest goal, of each.
-    depths: Tensor,
+    pub(super) depths: Tensor,
     /// All states within this many moves are known.
     pub(super) depth: u32,
 }
@@ -52,7 +52,7 @@ impl NearGoals {
     }
 
     /// Whether states with these hashes are near the goals, and their places in the table (undefined for misses).
-    fn find(&self, hashes: &Tensor) -> (Tensor, Tensor) {
+    pub(super) fn find(&self, hashes: &Tensor) -> (Tensor, Tensor) {
         let places = hashes.searchsorted(&self.hashes, false, false, "left", None::<&Tensor>);
         (self.hashes.index_select(0, &places).eq_tensor(hashes), places)
     }
@@ -64,10 +64,14 @@ impl NearGoals {
     }
 }
 
-/// The indices of the states near the goals, those of least cost first, at most `most`. Waits for the device.
-pub(super) fn nearest(is_near: &Tensor, costs: &Tensor, most: i64) -> Tensor {
+/// The indices of the states near the goals, those of least cost first, at most `most`; `costs` gives those of some indices.
+/// Waits for the device, and launches nothing more if no state is near, as in most layers.
+pub(super) fn nearest(is_near: &Tensor, costs: impl FnOnce(&Tensor) -> Tensor, most: i64) -> Tensor {
     let near = is_near.nonzero().flatten(0, 1);
-    let order = costs.index_select(0, &near).argsort_stable(true, 0, false);
+    if near.numel() == 0 {
+        return near;
+    }
+    let order = costs(&near).argsort_stable(true, 0, false);
     near.index_select(0, &order.narrow(0, 0, near.size()[0].min(most)))
 }
 

@@ -207,7 +207,7 @@ impl DeviceNodes<'_> {
             let at = children.divide_scalar_mode(moves, "floor");
             let (parents, actions) = (taken.nodes.index_select(0, &at), children.remainder(moves));
             let (is_near, depths) = self.parts.near_goals.depths(&hashes);
-            let best = nearest(&is_near, &(&costs + depths), MAX_HITS);
+            let best = nearest(&is_near, |near| (&costs + depths).index_select(0, near), MAX_HITS);
             let [ends, lasts] = [&parents, &actions].map(|column| host_numbers::<i64>(&column.index_select(0, &best)));
             let path = |(parent, action)| [self.path_to(parent), vec![action as Move]].concat();
             let near = ends.into_iter().zip(lasts).map(path).collect();
