@@ -2,7 +2,10 @@
 
 use super::plan::{HeuristicPlan, Plan, SearchPlan};
 use super::resolve::CANDIDATES;
+use crate::neural::device::Device;
 use crate::neural::model::WEIGHTS;
+use crate::neural::network::NetworkKind;
+use crate::neural::precision::Precision;
 use crate::workers::cores;
 
 /// True if `auto` looks for a GPU: if a network is asked for many states at once. A GPU takes as long for a few as for
@@ -12,10 +15,11 @@ pub(super) fn gains_from_cuda(plan: &Plan) -> bool {
 }
 
 /// Whether a search, planned for either device, evaluates states faster on the GPU; logs why. By default, a search is wider
-/// there: one of its steps takes longer, and is worth more.
-pub(super) fn is_faster_on_cuda(on_cpu: &Plan, on_cuda: &Plan, moves: usize) -> bool {
-    let [cpu, cuda] =
-        [(on_cpu, false), (on_cuda, true)].map(|(plan, is_cuda)| seconds_a_state(plan, is_cuda, moves, cores()));
+/// there: one of its steps takes longer, and is worth more. The CPU computes in a precision, by default the fastest.
+pub(super) fn is_faster_on_cuda(on_cpu: &Plan, on_cuda: &Plan, moves: usize, precision: Option<Precision>) -> bool {
+    let precision = precision.unwrap_or_else(|| NetworkKind::Mlp.fastest_precision(Device::CPU));
+    let [cpu, cuda] = [(on_cpu, false), (on_cuda, true)]
+        .map(|(plan, is_cuda)| seconds_a_state(plan, is_cuda, moves, cores(), precision.core_rate()));
     let taken = if cuda < cpu { "CUDA" } else { "the CPU" };
     let [on_cores, on_gpu] = [cpu, cuda].map(|seconds| 1e6 * seconds);
     log::debug!(
@@ -24,11 +28,10 @@ pub(super) fn is_faster_on_cuda(on_cpu: &Plan, on_cuda: &Plan, moves: usize) -> 
     cuda < cpu
 }
 
-/// Estimated seconds that a search takes for each state that it evaluates, from measured rates: of a CPU with 8-bit products,
-/// and of an H100 (docs/experiments/device-beam.md).
-fn seconds_a_state(plan: &Plan, on_cuda: bool, moves: usize, cores: usize) -> f64 {
-    /// Multiply-adds a second of a core, and of a GPU, in a network of dense layers.
-    const CORE: f64 = 190e9;
+/// Estimated seconds that a search takes for each state that it evaluates, from measured rates: of a core, in multiply-adds
+/// a second, and of an H100 (docs/experiments/device-beam.md).
+fn seconds_a_state(plan: &Plan, on_cuda: bool, moves: usize, cores: usize, core_rate: f64) -> f64 {
+    /// Multiply-adds a second in a network of dense layers.
     const GPU: f64 = 90e12;
     /// Launching the operations of a layer.
     const LAUNCHES: f64 = 4e-3;
@@ -48,7 +51,7 @@ fn seconds_a_state(plan: &Plan, on_cuda: bool, moves: usize, cores: usize) -> f6
     let operations = std::fs::metadata(folder.join(WEIGHTS)).map_or(0.0, |file| file.len() as f64 / 2.0);
     let (images, cores) = (plan.symmetries as f64, cores as f64);
     match on_cuda {
-        false => operations / (CORE * cores),
+        false => operations / (core_rate * cores),
         // One image after the other.
         true if on_device => LAUNCHES / states + operations / GPU,
         true => LAUNCHES / (states * images) + operations / GPU + 1.0 / (CHILDREN * cores),
@@ -76,7 +79,7 @@ mod tests {
             symmetries,
             ..plan("beam", SearchPlan::AStar, HeuristicPlan::Network { folder: folder.clone(), name: "cube3".into() })
         };
-        let seconds = |plan: &Plan, on_cuda, cores| seconds_a_state(plan, on_cuda, 12, cores);
+        let seconds = |plan: &Plan, on_cuda, cores| seconds_a_state(plan, on_cuda, 12, cores, 190e9);
         let (cpu, cuda) = (false, true);
         // The defaults of the cube.
         let [host, device] = [beam(6_000, 4, false), beam(25_000, 4, true)];
@@ -84,6 +87,9 @@ mod tests {
         assert!(seconds(&host, cpu, 16) > seconds(&device, cuda, 16));
         // A narrow beam is over before its operations are launched.
         assert!(seconds(&beam(500, 1, false), cpu, 16) < seconds(&beam(500, 1, true), cuda, 16));
+        assert!(seconds(&beam(100, 1, false), cpu, 2) < seconds(&beam(100, 1, true), cuda, 2));
+        let slow = seconds_a_state(&beam(100, 1, false), cpu, 12, 2, Precision::F32.core_rate());
+        assert!(slow > seconds(&beam(100, 1, true), cuda, 2), "in f32, the same cores take longer");
         assert!(seconds(&beam(1 << 18, 1, false), cpu, 64) > seconds(&beam(1 << 18, 1, true), cuda, 64));
         // A wider search is not slower because its steps are longer.
         assert!(seconds(&beam(2_500, 1, false), cpu, 64) > seconds(&beam(25_000, 1, true), cuda, 64));

@@ -104,7 +104,8 @@ impl<P: Puzzle> Builder<P> {
             return Ok(on_cpu);
         }
         let on_cuda = plan_for(device)?;
-        let takes_cuda = is_faster_on_cuda(&on_cpu.0, &on_cuda.0, self.entry.puzzle().move_count());
+        let moves = self.entry.puzzle().move_count();
+        let takes_cuda = is_faster_on_cuda(&on_cpu.0, &on_cuda.0, moves, self.request.precision);
         Ok(if takes_cuda { on_cuda } else { on_cpu })
     }
 
