@@ -1,4 +1,4 @@
-//! What a user asks, the other inputs of [`resolve`](super::resolve()), and the plan that it returns.
+//! The inputs of [`resolve`](super::resolve()), a user's request and the facts, and the plan that it returns.
 
 use super::options::{Engine, SearchInfo, SearchOptions};
 use crate::error::SettingError;
@@ -9,7 +9,7 @@ use crate::search::Limits;
 use crate::search::beam::HashSlots;
 use std::path::PathBuf;
 
-/// What a user asks of a [`Solver`](super::Solver).
+/// A user's request for a [`Solver`](super::Solver): the search, the estimate, the network, the limits.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Request {
     /// The search and its settings.
