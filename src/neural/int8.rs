@@ -31,13 +31,27 @@ const TILE: usize = 48;
 /// Inputs and outputs of a layer are padded with zeros to multiples of this. A kernel's panels divide it.
 const PAD: usize = 64;
 
-/// The function that rounds a network for the fastest kernel of this machine; `None` if it has none.
-pub(super) fn rounding() -> Option<fn(FloatMlp) -> Box<dyn Evaluator>> {
+/// Rounds networks for a kernel.
+pub(super) struct Rounding {
+    /// Rounds a network.
+    pub(super) round: fn(FloatMlp) -> Box<dyn Evaluator>,
+    /// See [`Kernel::CORE_RATE`].
+    pub(super) core_rate: f64,
+}
+
+impl Rounding {
+    fn of<K: Kernel + 'static>() -> Self {
+        Rounding { round: |network| Box::new(Int8Mlp::<K>::new(network)), core_rate: K::CORE_RATE }
+    }
+}
+
+/// For the fastest kernel of this machine; `None` if it has none.
+pub(super) fn rounding() -> Option<Rounding> {
     #[cfg(target_arch = "x86_64")]
     if avx512::Avx512::is_available() {
-        return Some(|network| Box::new(Int8Mlp::<avx512::Avx512>::new(network)));
+        return Some(Rounding::of::<avx512::Avx512>());
     } else if avx2::Avx2::is_available() {
-        return Some(|network| Box::new(Int8Mlp::<avx2::Avx2>::new(network)));
+        return Some(Rounding::of::<avx2::Avx2>());
     }
     None
 }
@@ -48,6 +62,8 @@ trait Kernel: Send + Sync {
     const PANEL: usize;
     /// The largest rounded activation.
     const MAX_ACTIVATION: f32;
+    /// Multiply-adds a second of a core in dense layers, measured in beams of the cube.
+    const CORE_RATE: f64;
 
     fn is_available() -> bool;
 

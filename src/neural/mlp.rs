@@ -4,7 +4,7 @@
 //! batch normalization and ReLU after every dense layer; in a block the last ReLU comes after the sum.
 
 use super::evaluator::{Evaluator, Folded, NetworkOutput};
-use super::int8::{self, FloatLayer, FloatMlp};
+use super::int8::{self, FloatLayer, FloatMlp, Rounding};
 use super::layers::{Heads, Norm, SlotLayer};
 use super::network::{Network, NetworkConfig};
 use super::one_hot::{OneHot, moving_cells};
@@ -101,7 +101,7 @@ impl Network for Mlp {
     }
 
     fn quantize(&self, weights: &Weights) -> Option<Box<dyn Evaluator>> {
-        let round = int8::rounding()?;
+        let Rounding { round, .. } = int8::rounding()?;
         let layer = |layer: &DenseLayer| {
             let FoldedLayer { weight, bias } = layer.fold(weights, Kind::Float);
             FloatLayer::new(&weight, Some(&bias))
