@@ -1,6 +1,6 @@
 //! The laws of every puzzle, as checks for tests.
 
-use super::{Move, Puzzle};
+use super::{Move, Puzzle, assert_reversible};
 use crate::random::{Generator, below, generator};
 use foldhash::fast::FixedState;
 use std::collections::{HashMap, HashSet};
@@ -171,7 +171,7 @@ pub fn states_by_depth<P: Puzzle>(puzzle: &P, depth: usize) -> Vec<usize> {
 /// # Panics
 /// Unless the puzzle is [reversible](super::Rules::is_reversible).
 pub fn exact_distances<P: Puzzle>(puzzle: &P, depth: u32) -> HashMap<P::State, u8, FixedState> {
-    assert!(puzzle.is_reversible(), "the moves of {} cannot be undone", puzzle.name());
+    assert_reversible(puzzle);
     let layers = layers(puzzle, puzzle.goals(), depth.min(255) as usize).into_iter().zip(0..=u8::MAX);
     layers.flat_map(|(layer, distance)| layer.into_iter().map(move |state| (state, distance))).collect()
 }

@@ -101,7 +101,7 @@ pub(crate) use notation::{counted, is_frame, members, unquoted, visible};
 pub(crate) use notation::{plain, without_comment};
 pub use picture::{Face, Geometry, GeometryMove, Picture, Style};
 pub use rules::{Cost, Move, Rules, State, StateBytes, replay};
-pub(crate) use rules::{bits, distinct};
+pub(crate) use rules::{assert_reversible, bits, distinct};
 pub use state_index::Indexed;
 pub use symmetry::{Class, SymmetricImage, SymmetricImages, Symmetries};
 

@@ -151,6 +151,15 @@ pub trait Rules: Send + Sync + 'static {
     }
 }
 
+/// Refuses a puzzle whose moves cannot be undone.
+///
+/// # Panics
+/// Unless the puzzle is [reversible](Rules::is_reversible).
+#[track_caller]
+pub(crate) fn assert_reversible(puzzle: &impl Rules) {
+    assert!(puzzle.is_reversible(), "the moves of {} cannot be undone", puzzle.name());
+}
+
 /// States as bytes, the same in every process of a program.
 #[derive(Debug, Clone, Copy)]
 pub struct StateBytes<S> {

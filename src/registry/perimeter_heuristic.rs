@@ -2,7 +2,7 @@
 
 use crate::heuristic::PerState;
 use crate::memory;
-use crate::puzzle::Puzzle;
+use crate::puzzle::{Puzzle, assert_reversible};
 use crate::search::perimeter::{Perimeter, PerimeterFolder};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -29,7 +29,7 @@ pub(super) fn default_heuristic<P: Puzzle>(puzzle: &Arc<P>) -> PerState<P::State
 /// # Panics
 /// Unless the puzzle is [reversible](crate::puzzle::Rules::is_reversible).
 pub fn perimeter_heuristic<P: Puzzle>(puzzle: &Arc<P>, perimeter: Perimeter<P::State>) -> PerState<P::State> {
-    assert!(puzzle.is_reversible(), "the moves of {} cannot be undone", puzzle.name());
+    assert_reversible(&**puzzle);
     let (puzzle, goal) = (Arc::clone(puzzle), puzzle.goals()[0]);
     // All costs are 1, or given by the user and the same in all states.
     let costs = puzzle.children(&goal).map(|(action, _)| puzzle.move_cost(&goal, action));

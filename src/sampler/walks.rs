@@ -4,7 +4,7 @@ use super::move_pruning::MovePruning;
 use super::sparse_states::SparseStates;
 use super::{Batch, Children, Samples, WalkRules};
 use crate::error::{SettingError, ensure_setting};
-use crate::puzzle::{Cost, Move, Puzzle};
+use crate::puzzle::{Cost, Move, Puzzle, assert_reversible};
 use crate::random::{Generator, below};
 use crate::search::perimeter::Perimeter;
 use ndarray::Array2;
@@ -37,7 +37,7 @@ impl<P: Puzzle> Walks<P> {
     /// Unless the puzzle is [reversible](crate::puzzle::Rules::is_reversible).
     pub fn new(puzzle: Arc<P>) -> Self {
         let goals = puzzle.goals();
-        assert!(puzzle.is_reversible(), "the moves of {} cannot be undone", puzzle.name());
+        assert_reversible(&*puzzle);
         let pruning = MovePruning::of(&*puzzle, goals[0]);
         Walks { puzzle, goals, pruning, exact: None, with_children: false, walk_samples: 1, sparse_states: None }
     }

@@ -13,7 +13,7 @@
 use super::breadth_first::BreadthFirst;
 use super::{Search, SearchResult, Task};
 use crate::error::Result;
-use crate::puzzle::{Puzzle, State};
+use crate::puzzle::{Puzzle, State, assert_reversible};
 
 /// The search `bidirectional`, which uses no heuristic. Panics on a puzzle that is not
 /// [reversible](crate::puzzle::Rules::is_reversible).
@@ -36,7 +36,7 @@ impl<P: Puzzle> Search<P> for Bidirectional<P::State> {
             return self.forward.solve(task);
         }
         let Task { puzzle, start, control, .. } = task;
-        assert!(puzzle.is_reversible(), "the moves of {} cannot be undone", puzzle.name());
+        assert_reversible(puzzle);
         Ok(self.forward.search(puzzle, start, &puzzle.goals(), control))
     }
 }

@@ -21,7 +21,7 @@ use super::nodes::open::{Open, Ties};
 use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats, Task};
 use crate::error::Result;
 use crate::heuristic::{Heuristic, HeuristicError, zero};
-use crate::puzzle::{Cost, Move, Puzzle, State};
+use crate::puzzle::{Cost, Move, Puzzle, State, assert_reversible};
 
 /// The least cost of a move of a reversible puzzle.
 const MIN_COST: f32 = 1.0;
@@ -33,7 +33,7 @@ pub struct NearOptimalBidirectional;
 impl<P: Puzzle> Search<P> for NearOptimalBidirectional {
     fn solve(&self, task: Task<'_, '_, P>) -> Result<SearchResult> {
         let Task { puzzle, start, heuristic, control } = task;
-        assert!(puzzle.is_reversible(), "the moves of {} cannot be undone", puzzle.name());
+        assert_reversible(puzzle);
         // The same estimate, towards the start.
         let back = heuristic.retarget().and_then(|retarget| retarget(start));
         let mut back = back.unwrap_or_else(|| Box::new(zero()));

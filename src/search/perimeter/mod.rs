@@ -14,7 +14,7 @@
 //! | `file` | [`PerimeterFolder`]: perimeters on the disk |
 
 use crate::error::SettingError;
-use crate::puzzle::{Cost, Move, Puzzle, State, Symmetries};
+use crate::puzzle::{Cost, Move, Puzzle, State, Symmetries, assert_reversible};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -82,7 +82,7 @@ impl<S: State> Perimeter<S> {
     /// # Panics
     /// Unless the puzzle is [reversible](crate::puzzle::Rules::is_reversible).
     pub fn within<P: Puzzle<State = S>>(puzzle: &P, depth: u32, capacity: usize, stop: &AtomicBool) -> Self {
-        assert!(puzzle.is_reversible(), "the moves of {} cannot be undone", puzzle.name());
+        assert_reversible(puzzle);
         let mut table = StateTable::default();
         let mut layer: Vec<S> = puzzle.goals();
         layer.retain(|goal| table.insert(states::key(goal), 0));
