@@ -147,64 +147,102 @@ fn random_walk<P: Puzzle>(puzzle: &P, start: P::State, moves: Option<u64>, gener
     state
 }
 
-/// Work on whichever puzzle a name stands for; inside, everything is statically dispatched.
-pub trait Visitor: Sized {
-    /// The result of the work.
-    type Output;
-
-    /// Does the work.
-    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Self::Output;
+/// The entry of any puzzle; [`with_entry`] works on it, statically dispatched.
+#[derive(Clone)]
+#[expect(missing_docs, reason = "a variant has the name of its puzzle")]
+pub enum AnyEntry {
+    Cube2(Entry<Cube2>),
+    Cube3(Entry<Cube3>),
+    Edges(Entry<Edges>),
+    Puzzle8(Entry<Tiles<Packed8>>),
+    Puzzle15(Entry<Tiles<Packed15>>),
+    Puzzle24(Entry<Tiles<Packed24>>),
+    Puzzle35(Entry<Tiles<Bytes<6, 36>>>),
+    Puzzle48(Entry<Tiles<Bytes<7, 49>>>),
+    Lights64(Entry<LightsOut<1>>),
+    Lights256(Entry<LightsOut<4>>),
+    Sokoban(Entry<Sokoban>),
+    Jugs(Entry<Jugs>),
+    Permutation64(Entry<Permutation<64>>),
+    Permutation128(Entry<Permutation<128>>),
+    Permutation256(Entry<Permutation<256>>),
+    Permutation768(Entry<Permutation<768>>),
 }
 
-/// Lets the visitor work on the puzzle with a name, or from a file, with its own goal or another one.
+/// Evaluates an expression with the entry in an [`AnyEntry`], whatever its puzzle's type.
+#[macro_export]
+macro_rules! with_entry {
+    ($any:expr, $entry:ident => $body:expr) => {
+        $crate::with_entry! {
+            Cube2 Cube3 Edges Puzzle8 Puzzle15 Puzzle24 Puzzle35 Puzzle48 Lights64 Lights256 Sokoban Jugs Permutation64
+            Permutation128 Permutation256 Permutation768: $any, $entry => $body
+        }
+    };
+    ($($variant:ident)*: $any:expr, $entry:ident => $body:expr) => {
+        match $any {
+            $($crate::registry::AnyEntry::$variant($entry) => $body,)*
+        }
+    };
+}
+
+pub use crate::with_entry;
+
+impl AnyEntry {
+    /// The puzzle's name.
+    pub fn name(&self) -> String {
+        with_entry!(self, entry => entry.puzzle().name())
+    }
+}
+
+/// The puzzle with a name, or from a file, with its own goal or another one.
 ///
 /// # Errors
 /// If there is no such puzzle (the message lists the names), or it has no such goal.
-pub fn visit<V: Visitor>(name: &str, goal: Option<&str>, visitor: V) -> Result<V::Output> {
+pub fn find(name: &str, goal: Option<&str>) -> Result<AnyEntry> {
     if let Some(capacities) = name.strip_prefix("jugs:") {
         let jugs = Jugs::new(capacities).map_err(in_puzzle)?;
         let jugs = match goal {
             Some(goal) => jugs.with_goal(goal).map_err(in_goal)?,
             None => jugs,
         };
-        return Ok(visitor.visit(jugs.checked().map_err(in_goal)?.into()));
+        return Ok(AnyEntry::Jugs(jugs.checked().map_err(in_goal)?.into()));
     }
     match name {
-        "puzzle8" => return visit_tiles::<Packed8, V>(goal, visitor),
-        "puzzle15" => return visit_tiles::<Packed15, V>(goal, visitor),
-        "puzzle24" => return visit_tiles::<Packed24, V>(goal, visitor),
-        "puzzle35" => return visit_tiles::<Bytes<6, 36>, V>(goal, visitor),
-        "puzzle48" => return visit_tiles::<Bytes<7, 49>, V>(goal, visitor),
+        "puzzle8" => return tiles::<Packed8>(goal).map(AnyEntry::Puzzle8),
+        "puzzle15" => return tiles::<Packed15>(goal).map(AnyEntry::Puzzle15),
+        "puzzle24" => return tiles::<Packed24>(goal).map(AnyEntry::Puzzle24),
+        "puzzle35" => return tiles::<Bytes<6, 36>>(goal).map(AnyEntry::Puzzle35),
+        "puzzle48" => return tiles::<Bytes<7, 49>>(goal).map(AnyEntry::Puzzle48),
         _ => {}
     }
     ensure_setting!(goal.is_none(), "goal", "{name} has its own goal, and takes no other; leave it out");
     Ok(match name {
-        "cube2" => visitor.visit(Cube2.into()),
-        "cube3" => visitor.visit(Cube3.into()),
-        "cube3:htm" => visitor.visit(Cube3HalfTurns.into()),
-        edges::NAME => visitor.visit(Entry::new(Edges::default())),
-        "sokoban" => visitor.visit(Sokoban::by_moves().into()),
-        "sokoban:pushes" => visitor.visit(Sokoban::by_pushes().into()),
-        _ if name.ends_with(".json") => return visit_file(Path::new(name), visitor),
+        "cube2" => AnyEntry::Cube2(Cube2.into()),
+        "cube3" => AnyEntry::Cube3(Cube3.into()),
+        "cube3:htm" => AnyEntry::Cube3(Cube3HalfTurns.into()),
+        edges::NAME => AnyEntry::Edges(Entry::new(Edges::default())),
+        "sokoban" => AnyEntry::Sokoban(Sokoban::by_moves().into()),
+        "sokoban:pushes" => AnyEntry::Sokoban(Sokoban::by_pushes().into()),
+        _ if name.ends_with(".json") => return from_file(Path::new(name)),
         _ => match (included(name), CubeN::parse_name(name)) {
-            (Some(description), _) => visit_description(description, visitor),
-            (None, Some((size, metric))) => visit_description(Description::of_cube(CubeN::new(size, metric)), visitor),
-            (None, None) => return visit_lights(name, visitor),
+            (Some(description), _) => of_description(description),
+            (None, Some((size, metric))) => of_description(Description::of_cube(CubeN::new(size, metric))),
+            (None, None) => return lights(name),
         },
     })
 }
 
-/// Like [`visit`], with other costs of some moves: `U2=1.5,B=2` ([`MoveCosts::parse`]).
+/// Like [`find`], with other costs of some moves: `U2=1.5,B=2` ([`MoveCosts::parse`]).
 ///
 /// # Errors
 /// If the puzzle takes no costs of its moves, or the costs are refused.
-pub fn visit_with_costs<V: Visitor>(name: &str, costs: &str, visitor: V) -> Result<V::Output> {
+pub fn find_with_costs(name: &str, costs: &str) -> Result<AnyEntry> {
     let is_cube = ["cube3", "cube3:htm"].contains(&name);
     let expected = "expected cube3 or cube3:htm as the puzzle";
     ensure_setting!(is_cube, "move_costs", "{name} takes no other costs of its moves: {expected}");
     let cube = if name == "cube3" { Cube3 } else { Cube3HalfTurns };
     let costs = MoveCosts::parse(costs, &cube).map_err(|error| SettingError::new("move_costs", error.0))?;
-    Ok(visitor.visit(cube.with_costs(costs).into()))
+    Ok(AnyEntry::Cube3(cube.with_costs(costs).into()))
 }
 
 /// Whether the puzzle with a name takes another goal than its own.
@@ -212,16 +250,16 @@ pub fn takes_goal(name: &str) -> bool {
     ["puzzle", "jugs:"].iter().any(|family| name.starts_with(family)) && !name.ends_with(".json")
 }
 
-fn visit_tiles<B: BoardHeuristics, V: Visitor>(goal: Option<&str>, visitor: V) -> Result<V::Output> {
+fn tiles<B: BoardHeuristics>(goal: Option<&str>) -> Result<Entry<Tiles<B>>> {
     let puzzle = goal.map(Tiles::<B>::with_goal).transpose().map_err(in_goal)?;
-    Ok(visitor.visit(puzzle.unwrap_or_default().into()))
+    Ok(puzzle.unwrap_or_default().into())
 }
 
-fn visit_lights<V: Visitor>(name: &str, visitor: V) -> Result<V::Output> {
+fn lights(name: &str) -> Result<AnyEntry> {
     let unknown = |expected: String| in_puzzle(ParseError(format!("unknown puzzle '{name}': expected {expected}")));
     match name.strip_prefix("lightsout").map(str::parse) {
-        Some(Ok(size @ 2..=8)) => Ok(visitor.visit(LightsOut::<1>::new(size).into())),
-        Some(Ok(size @ 9..=lightsout::LARGEST)) => Ok(visitor.visit(LightsOut::<4>::new(size).into())),
+        Some(Ok(size @ 2..=8)) => Ok(AnyEntry::Lights64(LightsOut::new(size).into())),
+        Some(Ok(size @ 9..=lightsout::LARGEST)) => Ok(AnyEntry::Lights256(LightsOut::new(size).into())),
         Some(_) => Err(unknown(format!("lightsout2 to lightsout{}", lightsout::LARGEST))),
         None => {
             let likeness = |known: &&str| strsim::jaro_winkler(known, &name.to_lowercase());
@@ -233,12 +271,12 @@ fn visit_lights<V: Visitor>(name: &str, visitor: V) -> Result<V::Output> {
     }
 }
 
-fn visit_file<V: Visitor>(path: &Path, visitor: V) -> Result<V::Output> {
+fn from_file(path: &Path) -> Result<AnyEntry> {
     let description = Description::read(path).map_err(in_puzzle)?;
     let name = description.name();
     let (is_new, path) = (!is_own_name(name), path.display());
     ensure_setting!(is_new, "puzzle", "{path}: there is a puzzle {name} already: give it another \"name\"");
-    Ok(visit_description(description, visitor))
+    Ok(of_description(description))
 }
 
 /// Whether no file of a puzzle may have a name: a puzzle in code has it. A file may have the name of another permutation puzzle,
@@ -247,14 +285,14 @@ pub fn is_own_name(name: &str) -> bool {
     has_own_rules(name) && included(name).is_none() && CubeN::parse_name(name).is_none()
 }
 
-/// Lets the visitor work on a permutation puzzle.
-pub fn visit_description<V: Visitor>(description: Description, visitor: V) -> V::Output {
+/// The entry of a permutation puzzle.
+pub fn of_description(description: Description) -> AnyEntry {
     // All code for a puzzle is compiled for each of these sizes.
     match description.positions() {
-        0..=64 => visitor.visit(Permutation::<64>::new(description).into()),
-        65..=128 => visitor.visit(Permutation::<128>::new(description).into()),
-        129..=256 => visitor.visit(Permutation::<256>::new(description).into()),
-        _ => visitor.visit(Permutation::<768>::new(description).into()),
+        0..=64 => AnyEntry::Permutation64(Permutation::new(description).into()),
+        65..=128 => AnyEntry::Permutation128(Permutation::new(description).into()),
+        129..=256 => AnyEntry::Permutation256(Permutation::new(description).into()),
+        _ => AnyEntry::Permutation768(Permutation::new(description).into()),
     }
 }
 

@@ -10,7 +10,7 @@ use costar::puzzle::cube3::Cube3;
 use costar::puzzle::move_costs::MoveCosts;
 use costar::puzzle::permutation::{Description, Permutation};
 use costar::puzzle::{Notation as _, Puzzle, Rules as _};
-use costar::registry::{Entry, NAMES, Visitor, visit};
+use costar::registry::{NAMES, find, with_entry};
 use costar::report::{Metrics, Record, parse_lines};
 use costar::search::perimeter::{Extent, PerimeterFolder};
 use costar::server::ServerConfig;
@@ -40,34 +40,28 @@ pub const TARGETS: [(&str, Target); 8] = [
 pub fn instance(bytes: &[u8]) {
     let Some((&number, text)) = bytes.split_first() else { return };
     let name = NAMES[usize::from(number) % NAMES.len()];
-    visit(name, None, ReadInstance(&String::from_utf8_lossy(text))).expect("it is a puzzle");
+    let text = String::from_utf8_lossy(text);
+    with_entry!(find(name, None).expect("it is a puzzle"), entry => read_instance(&**entry.puzzle(), &text));
 }
 
-struct ReadInstance<'a>(&'a str);
-
-impl Visitor for ReadInstance<'_> {
-    type Output = ();
-
-    fn visit<P: Puzzle>(self, entry: Entry<P>) {
-        let (puzzle, text) = (&**entry.puzzle(), self.0);
-        if let Ok(state) = puzzle.parse(text) {
-            let written = puzzle.format(&state);
-            let again = puzzle.parse(&written);
-            assert_eq!(again.ok(), Some(puzzle.normalized(&state)), "{text:?} is written as {written:?}");
-            if let Ok(moves) = puzzle.parse_solution(text, "") {
-                assert!(moves.is_empty());
-            }
+fn read_instance<P: Puzzle>(puzzle: &P, text: &str) {
+    if let Ok(state) = puzzle.parse(text) {
+        let written = puzzle.format(&state);
+        let again = puzzle.parse(&written);
+        assert_eq!(again.ok(), Some(puzzle.normalized(&state)), "{text:?} is written as {written:?}");
+        if let Ok(moves) = puzzle.parse_solution(text, "") {
+            assert!(moves.is_empty());
         }
-        if let Ok(moves) = puzzle.parse_moves(text) {
-            let written = puzzle.written(&moves).join(" ");
-            assert!(written.is_empty() || puzzle.parse_moves(&written).is_ok(), "{text:?} is written as {written:?}");
-        }
-        if let (Some(scramble), Ok(state)) = (puzzle.scramble(text), puzzle.parse(text)) {
-            assert_eq!(puzzle.normalized(&scramble.end()), puzzle.normalized(&state), "{text:?} ends there");
-        }
-        let _ = puzzle.read_as(text);
-        let _ = puzzle.block(&text.lines().collect::<Vec<_>>());
     }
+    if let Ok(moves) = puzzle.parse_moves(text) {
+        let written = puzzle.written(&moves).join(" ");
+        assert!(written.is_empty() || puzzle.parse_moves(&written).is_ok(), "{text:?} is written as {written:?}");
+    }
+    if let (Some(scramble), Ok(state)) = (puzzle.scramble(text), puzzle.parse(text)) {
+        assert_eq!(puzzle.normalized(&scramble.end()), puzzle.normalized(&state), "{text:?} ends there");
+    }
+    let _ = puzzle.read_as(text);
+    let _ = puzzle.block(&text.lines().collect::<Vec<_>>());
 }
 
 /// A puzzle's file. Whatever is a puzzle has moves that can be made.

@@ -1,19 +1,19 @@
 //! Trained models that evaluate rows.
 
 use crate::interruptible;
-use crate::puzzle::{Boxed, Puzzle};
+use crate::puzzle::{self, Puzzle};
 use crate::{bytes_of_floats, exception, parsed, refusal};
 use costar::heuristic::Query;
 use costar::neural::device::{Device, DeviceChoice};
 use costar::neural::heuristic::RowEvaluator;
 use costar::neural::precision::Precision;
-use costar::registry::visit;
+use costar::registry::{find, with_entry};
 use costar::solver::models;
 use costar::{Error, Result};
 use ndarray::ArrayView2;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// A trained network.
 #[pyclass(frozen, module = "costar._costar")]
@@ -39,18 +39,19 @@ impl Model {
     ) -> PyResult<Self> {
         let device: DeviceChoice = parsed("device", device)?;
         let precision = precision.map(|text| parsed::<Precision>("precision", text)).transpose()?;
-        let given = puzzle.map(|puzzle| Arc::clone(&puzzle.get().puzzle));
+        let given = puzzle.map(|puzzle| puzzle.get().puzzle.clone());
         let load = || -> Result<_> {
             let folder = models::find(name)?;
             let puzzle = match given {
                 Some(given) => given,
-                None => visit(&models::puzzle_of(&folder)?, None, Boxed)?,
+                None => find(&models::puzzle_of(&folder)?, None)?,
             };
             let device = Device::resolve(device).map_err(|error| Error::Device(error.to_string()))?;
-            Ok((puzzle.model(&folder, device, precision)?, puzzle))
+            let model = with_entry!(&puzzle, entry => puzzle::model(&**entry.puzzle(), &folder, device, precision));
+            Ok((model?, puzzle))
         };
         let (evaluator, puzzle) = interruptible(py, |_| load())?.map_err(|error| exception(&error))?;
-        Ok(Model { evaluator: Mutex::new(evaluator), puzzle: Py::new(py, Puzzle { puzzle: Arc::clone(&puzzle) })? })
+        Ok(Model { evaluator: Mutex::new(evaluator), puzzle: Py::new(py, Puzzle { puzzle })? })
     }
 
     /// The puzzle of the model.

@@ -5,7 +5,7 @@ use crate::interruptible;
 use crate::puzzle::Puzzle;
 use crate::{exception, parsed, refusal};
 use costar::puzzle::Puzzle as Rules;
-use costar::registry::Entry;
+use costar::registry::{Entry, with_entry};
 use costar::search::Limits;
 use costar::solver::{Request, SearchOptions, Solver as Library, Watch};
 use costar::{Error, Result};
@@ -19,7 +19,7 @@ use std::time::Duration;
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A solver of some puzzle.
-pub(crate) trait AnySolver: Send {
+trait AnySolver: Send {
     /// The record of an instance, as JSON.
     fn solve(&mut self, instance: &str, stop: &AtomicBool) -> Result<String>;
 
@@ -44,7 +44,7 @@ fn json(value: &impl serde::Serialize) -> Result<String> {
 }
 
 /// Builds the solver of a puzzle.
-pub(crate) fn build<P: Rules>(
+fn build<P: Rules>(
     entry: Entry<P>,
     request: Request,
     function: Option<Function>,
@@ -104,7 +104,9 @@ impl Solver {
         };
         let raised = Raised::default();
         let function = function.map(|call| Function { call, chunk, raised: raised.clone() });
-        let built = interruptible(py, |stop| puzzle.puzzle.solver(request, function, stop))?;
+        let entry = puzzle.puzzle.clone();
+        let build = |stop: &Arc<_>| with_entry!(entry, entry => build(entry, request, function, stop));
+        let built = interruptible(py, build)?;
         let solver = built.map_err(|error| raised.take().unwrap_or_else(|| exception(&error)))?;
         Ok(Solver { solver: Mutex::new(solver), raised })
     }

@@ -12,7 +12,7 @@ use crate::files;
 use crate::memory;
 use crate::puzzle::{Puzzle, counted, replay};
 use crate::quantity::{self, grouped};
-use crate::registry::{Entry, Visitor};
+use crate::registry::{Entry, with_entry};
 use crate::report::{Comparison, Record, Summary, append_line, parse_lines, read_lines};
 use crate::solver::{Solver, Watch};
 use crate::workers::{Own, Work, beside};
@@ -72,7 +72,7 @@ enum OutputFormat {
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install()?;
     let group = ranks::join(&stop)?;
-    args.flags.puzzle.clone().visit((args, group, stop))
+    with_entry!(args.flags.puzzle.entry()?, entry => bench(entry, &args, group.as_deref(), &stop))
 }
 
 /// An instance of the file.
@@ -84,61 +84,55 @@ struct Instance<S> {
     optimum: Option<u32>,
 }
 
-/// The command, the ranks that share it, and the flag that stops it.
-impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
-    type Output = Ending;
-
-    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let (args, group, stop) = &self;
-        let is_first = group.as_ref().is_none_or(|group| group.is_first());
-        let (instances, contest) = read(&**entry.puzzle(), &args.file).or_input()?;
-        if args.format.is_some() {
-            let why = "--format submission: the instances have no ids: expected a contest's table (costar import)";
-            contest.context(why).or_input()?;
-            contest::check_names(&**entry.puzzle()).context("--format submission").or_input()?;
-        }
-        let [instances, beyond] = select(instances, args).or_input()?;
-        let builder = Solver::builder(entry, args.flags.request()).stop(Arc::clone(stop));
-        let solver = signal::ends_at_once(|| builder.build()).or_input()?;
-        for (i, instance) in instances.iter().enumerate() {
-            solver.check(&instance.start).with_context(|| format!("instance {}", args.number(i))).or_input()?;
-        }
-        if let Some(group) = group {
-            check_alike(group, &instances, solver.template()).or_input()?;
-        }
-        let others = args.against.as_deref().map(|path| others(path, solver.template())).transpose().or_input()?;
-        let bench = Bench { args, puzzle: Arc::clone(solver.puzzle()), instances, contest, stop };
-        let (mut results, _lock) = match &args.out {
-            Some(out) if is_first => {
-                let template = bench.with_flags_of_puzzle(solver.template().clone());
-                let (results, lock) = earlier(out, &bench.instances, &beyond, &template).or_input()?;
-                (results, Some(lock))
-            }
-            _ => (vec![None; bench.instances.len()], None),
-        };
-        let mut todo: Vec<usize> = (0..results.len()).filter(|&i| results[i].is_none()).collect();
-        if let Some(group) = group {
-            todo = group.share("todo", Some(&todo)).or_input()?; // rank 0 has read the file of results
-        }
-        if is_first && todo.len() < results.len() {
-            let present = results.len() - todo.len();
-            note!("costar: {present} of {} instances are in the file already", results.len());
-        }
-        let solvers = solver.split(narrow(args.parallel).clamp(1, todo.len().max(1)));
-        match group {
-            Some(group) if !is_first => {
-                send(group, |take_in| bench.solve(solvers, &todo, Some(group), take_in))?;
-                return Ok(SUCCESS);
-            }
-            group => bench.solve(solvers, &todo, group.as_deref(), &mut |done| bench.take_in(done, &mut results))?,
-        }
-        if stop.load(Ordering::Relaxed) {
-            let goes_on = if args.out.is_some() { "; the same command continues" } else { "" };
-            note!("costar: stopped{goes_on}");
-        }
-        bench.print(results, others.as_deref())?;
-        Ok(SUCCESS)
+fn bench<P: Puzzle>(entry: Entry<P>, args: &Args, group: Option<&Group>, stop: &Arc<AtomicBool>) -> Ending {
+    let is_first = group.is_none_or(Group::is_first);
+    let (instances, contest) = read(&**entry.puzzle(), &args.file).or_input()?;
+    if args.format.is_some() {
+        let why = "--format submission: the instances have no ids: expected a contest's table (costar import)";
+        contest.context(why).or_input()?;
+        contest::check_names(&**entry.puzzle()).context("--format submission").or_input()?;
     }
+    let [instances, beyond] = select(instances, args).or_input()?;
+    let builder = Solver::builder(entry, args.flags.request()).stop(Arc::clone(stop));
+    let solver = signal::ends_at_once(|| builder.build()).or_input()?;
+    for (i, instance) in instances.iter().enumerate() {
+        solver.check(&instance.start).with_context(|| format!("instance {}", args.number(i))).or_input()?;
+    }
+    if let Some(group) = group {
+        check_alike(group, &instances, solver.template()).or_input()?;
+    }
+    let others = args.against.as_deref().map(|path| others(path, solver.template())).transpose().or_input()?;
+    let bench = Bench { args, puzzle: Arc::clone(solver.puzzle()), instances, contest, stop };
+    let (mut results, _lock) = match &args.out {
+        Some(out) if is_first => {
+            let template = bench.with_flags_of_puzzle(solver.template().clone());
+            let (results, lock) = earlier(out, &bench.instances, &beyond, &template).or_input()?;
+            (results, Some(lock))
+        }
+        _ => (vec![None; bench.instances.len()], None),
+    };
+    let mut todo: Vec<usize> = (0..results.len()).filter(|&i| results[i].is_none()).collect();
+    if let Some(group) = group {
+        todo = group.share("todo", Some(&todo)).or_input()?; // rank 0 has read the file of results
+    }
+    if is_first && todo.len() < results.len() {
+        let present = results.len() - todo.len();
+        note!("costar: {present} of {} instances are in the file already", results.len());
+    }
+    let solvers = solver.split(narrow(args.parallel).clamp(1, todo.len().max(1)));
+    match group {
+        Some(group) if !is_first => {
+            send(group, |take_in| bench.solve(solvers, &todo, Some(group), take_in))?;
+            return Ok(SUCCESS);
+        }
+        group => bench.solve(solvers, &todo, group, &mut |done| bench.take_in(done, &mut results))?,
+    }
+    if stop.load(Ordering::Relaxed) {
+        let goes_on = if args.out.is_some() { "; the same command continues" } else { "" };
+        note!("costar: stopped{goes_on}");
+    }
+    bench.print(results, others.as_deref())?;
+    Ok(SUCCESS)
 }
 
 /// A benchmark: its instances and settings, for all searches.

@@ -7,7 +7,7 @@ use super::{Ending, OrInput as _, SUCCESS, signal};
 use crate::error::Error;
 use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
-use crate::registry::{Entry, Visitor, has_unit_costs};
+use crate::registry::{Entry, has_unit_costs, with_entry};
 use crate::report::Record;
 use crate::search::Limits;
 use crate::solver::{Request, SearchInfo, SearchOptions, Solution, Solver, Watch};
@@ -36,65 +36,60 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Ending {
-    args.puzzle.visit(&args)
+    with_entry!(args.puzzle.entry()?, entry => compare(&entry, &args))
 }
 
-impl Visitor for &Args {
-    type Output = Ending;
-
-    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let args = self;
-        let stop = signal::install()?;
-        let instance = args.instance.join(" ");
-        let start = entry.puzzle().parse(&instance).or_input()?;
-        let has_costs = !has_unit_costs(&**entry.puzzle(), start);
-        if !args.json {
-            let mut out = io::stdout().lock();
-            let worth = if has_costs { "cost" } else { "length" };
-            writeln!(out, "{}\n", row(["search", "heuristic", worth, "proven", "nodes", "seconds"]))?;
-        }
-        let (asking, blind): (Vec<&SearchInfo>, Vec<&SearchInfo>) =
-            SearchInfo::allowed(&entry).partition(|search| search.asks_heuristic);
-        // A search by stages asks in batches, but not the heuristic of the puzzle.
-        let (staged, blind): (Vec<_>, Vec<_>) = blind.into_iter().partition(|search| search.in_batches);
-        let heuristics = entry.heuristics().into_iter().chain(["network"]).map(|name| (name, &asking));
-        for (heuristic, searches) in [("zero", &blind), ("auto", &staged)].into_iter().chain(heuristics) {
-            let mut solver: Option<Solver<P>> = None;
-            for search in searches {
-                if stop.load(Ordering::Relaxed) {
-                    return Ok(SUCCESS);
+fn compare<P: Puzzle>(entry: &Entry<P>, args: &Args) -> Ending {
+    let stop = signal::install()?;
+    let instance = args.instance.join(" ");
+    let start = entry.puzzle().parse(&instance).or_input()?;
+    let has_costs = !has_unit_costs(&**entry.puzzle(), start);
+    if !args.json {
+        let mut out = io::stdout().lock();
+        let worth = if has_costs { "cost" } else { "length" };
+        writeln!(out, "{}\n", row(["search", "heuristic", worth, "proven", "nodes", "seconds"]))?;
+    }
+    let (asking, blind): (Vec<&SearchInfo>, Vec<&SearchInfo>) =
+        SearchInfo::allowed(entry).partition(|search| search.asks_heuristic);
+    // A search by stages asks in batches, but not the heuristic of the puzzle.
+    let (staged, blind): (Vec<_>, Vec<_>) = blind.into_iter().partition(|search| search.in_batches);
+    let heuristics = entry.heuristics().into_iter().chain(["network"]).map(|name| (name, &asking));
+    for (heuristic, searches) in [("zero", &blind), ("auto", &staged)].into_iter().chain(heuristics) {
+        let mut solver: Option<Solver<P>> = None;
+        for search in searches {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(SUCCESS);
+            }
+            let options = SearchOptions::of(search.name);
+            let limits = Limits {
+                time: Some(Duration::from_secs_f64(args.max_seconds)),
+                memory: args.max_memory,
+                ..Limits::default()
+            };
+            let ready = match &mut solver {
+                Some(solver) => solver.reconfigure(options, limits),
+                None => {
+                    let flags = args.puzzle.request(heuristic == "network");
+                    let request = Request { options, heuristic: heuristic.into(), limits, ..flags };
+                    let builder = Solver::builder(entry.clone(), request).stop(Arc::clone(&stop));
+                    signal::ends_at_once(|| builder.build()).map(|built| solver = Some(built))
                 }
-                let options = SearchOptions::of(search.name);
-                let limits = Limits {
-                    time: Some(Duration::from_secs_f64(args.max_seconds)),
-                    memory: args.max_memory,
-                    ..Limits::default()
-                };
-                let ready = match &mut solver {
-                    Some(solver) => solver.reconfigure(options, limits),
-                    None => {
-                        let flags = args.puzzle.request(heuristic == "network");
-                        let request = Request { options, heuristic: heuristic.into(), limits, ..flags };
-                        let builder = Solver::builder(entry.clone(), request).stop(Arc::clone(&stop));
-                        signal::ends_at_once(|| builder.build()).map(|built| solver = Some(built))
-                    }
-                };
-                // A named model must work; others may be missing, and a search may not fit.
-                let is_named = heuristic == "network" && args.puzzle.model.is_some() && solver.is_none();
-                let fits = match ready {
-                    Ok(()) => true,
-                    Err(Error::Setting(_)) if !is_named => false,
-                    Err(error) => return Err(error).or_input(),
-                };
-                if let Some(solver) = solver.as_mut().filter(|solver| fits && solver.check(&start).is_ok()) {
-                    let watch = Watch { stop: &stop, progress: &mut |_| (), incumbents: &mut |_| () };
-                    let solution = solver.solve_watched(&instance, start, watch)?;
-                    show(&solution, has_costs, args.json)?;
-                }
+            };
+            // A named model must work; others may be missing, and a search may not fit.
+            let is_named = heuristic == "network" && args.puzzle.model.is_some() && solver.is_none();
+            let fits = match ready {
+                Ok(()) => true,
+                Err(Error::Setting(_)) if !is_named => false,
+                Err(error) => return Err(error).or_input(),
+            };
+            if let Some(solver) = solver.as_mut().filter(|solver| fits && solver.check(&start).is_ok()) {
+                let watch = Watch { stop: &stop, progress: &mut |_| (), incumbents: &mut |_| () };
+                let solution = solver.solve_watched(&instance, start, watch)?;
+                show(&solution, has_costs, args.json)?;
             }
         }
-        Ok(SUCCESS)
     }
+    Ok(SUCCESS)
 }
 
 fn row(cells: [&str; 6]) -> String {

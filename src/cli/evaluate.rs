@@ -7,7 +7,7 @@ use super::solve::print_line;
 use super::{BAD_INPUT, Ending, OrInput as _, check_input, signal};
 use crate::json::short;
 use crate::puzzle::{Move, Puzzle};
-use crate::registry::{Entry, Visitor};
+use crate::registry::{Entry, with_entry};
 use crate::report::Refused;
 use crate::solver::{Request, SearchOptions, Solver, shown};
 use anyhow::Context as _;
@@ -43,64 +43,58 @@ struct Evaluation<'a> {
 }
 
 pub(super) fn run(args: Args) -> Ending {
-    args.puzzle.visit(&args)
+    with_entry!(args.puzzle.entry()?, entry => evaluate(entry, &args))
 }
 
-impl Visitor for &Args {
-    type Output = Ending;
-
-    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let args = self;
-        let stop = signal::install()?;
-        let input: Box<dyn BufRead + Send> = match args.file.to_str() {
-            Some("-") => Box::new(BufReader::new(io::stdin())),
-            _ => {
-                let file = signal::ends_at_once(|| File::open(&args.file));
-                let file = file.with_context(|| format!("cannot read {}", args.file.display()));
-                Box::new(BufReader::new(file.or_input()?))
-            }
-        };
-        // The search is not run: it only has to ask in batches, without a perimeter.
-        let options = SearchOptions { perimeter: Some(0), ..SearchOptions::of("bwas") };
-        let request = Request { options, heuristic: args.heuristic.as_str().into(), ..args.puzzle.request(true) };
-        let builder = Solver::builder(entry, request).stop(Arc::clone(&stop));
-        let mut solver = signal::ends_at_once(|| builder.build()).or_input()?;
-        let written = instances::stream(input, Arc::clone(solver.puzzle()));
-        let (mut code, mut count) = (0, 0);
-        let mut waiting: Vec<(String, P::State)> = Vec::new();
-        while let Some(first) = instances::next(&written, &stop)? {
-            // A person who types instances gets each answer at once; a file is evaluated in chunks.
-            let more =
-                iter::from_fn(|| written.recv_timeout(CHUNK_TIMEOUT).ok().filter(|_| !stop.load(Ordering::Relaxed)));
-            for instance in iter::once(Ok(first)).chain(more).take(solver.chunk()) {
-                let Written { line, text: instance } = instance.context("the instances cannot be read")?;
-                count += 1;
-                let read = instances::with_optimum(&**solver.puzzle(), &instance);
-                let text = read.as_ref().map_or(&*instance, |(text, _)| text).to_owned();
-                match read.and_then(|_| Ok(solver.parse(&text)?)) {
-                    Ok(state) => {
-                        if let Some(reading) = solver.puzzle().read_as(&text) {
-                            note!("costar: line {line}: read {reading}");
-                        }
-                        waiting.push((text, state));
+fn evaluate<P: Puzzle>(entry: Entry<P>, args: &Args) -> Ending {
+    let stop = signal::install()?;
+    let input: Box<dyn BufRead + Send> = match args.file.to_str() {
+        Some("-") => Box::new(BufReader::new(io::stdin())),
+        _ => {
+            let file = signal::ends_at_once(|| File::open(&args.file));
+            let file = file.with_context(|| format!("cannot read {}", args.file.display()));
+            Box::new(BufReader::new(file.or_input()?))
+        }
+    };
+    // The search is not run: it only has to ask in batches, without a perimeter.
+    let options = SearchOptions { perimeter: Some(0), ..SearchOptions::of("bwas") };
+    let request = Request { options, heuristic: args.heuristic.as_str().into(), ..args.puzzle.request(true) };
+    let builder = Solver::builder(entry, request).stop(Arc::clone(&stop));
+    let mut solver = signal::ends_at_once(|| builder.build()).or_input()?;
+    let written = instances::stream(input, Arc::clone(solver.puzzle()));
+    let (mut code, mut count) = (0, 0);
+    let mut waiting: Vec<(String, P::State)> = Vec::new();
+    while let Some(first) = instances::next(&written, &stop)? {
+        // A person who types instances gets each answer at once; a file is evaluated in chunks.
+        let more = iter::from_fn(|| written.recv_timeout(CHUNK_TIMEOUT).ok().filter(|_| !stop.load(Ordering::Relaxed)));
+        for instance in iter::once(Ok(first)).chain(more).take(solver.chunk()) {
+            let Written { line, text: instance } = instance.context("the instances cannot be read")?;
+            count += 1;
+            let read = instances::with_optimum(&**solver.puzzle(), &instance);
+            let text = read.as_ref().map_or(&*instance, |(text, _)| text).to_owned();
+            match read.and_then(|_| Ok(solver.parse(&text)?)) {
+                Ok(state) => {
+                    if let Some(reading) = solver.puzzle().read_as(&text) {
+                        note!("costar: line {line}: read {reading}");
                     }
-                    Err(refusal) => {
-                        code = BAD_INPUT;
-                        print_all(&mut solver, &mut waiting)?;
-                        let (puzzle, error) = (solver.puzzle().name(), refusal.to_string());
-                        print_line(&Refused { puzzle, instance: text, error })?;
-                    }
+                    waiting.push((text, state));
+                }
+                Err(refusal) => {
+                    code = BAD_INPUT;
+                    print_all(&mut solver, &mut waiting)?;
+                    let (puzzle, error) = (solver.puzzle().name(), refusal.to_string());
+                    print_line(&Refused { puzzle, instance: text, error })?;
                 }
             }
-            print_all(&mut solver, &mut waiting)?;
         }
-        let name = args.file.display().to_string();
-        let name = if name == "-" { "standard input" } else { &name };
-        check_input(count > 0 || stop.load(Ordering::Relaxed), || {
-            format!("{name} holds no instance: expected one a line")
-        })?;
-        Ok(code)
+        print_all(&mut solver, &mut waiting)?;
     }
+    let name = args.file.display().to_string();
+    let name = if name == "-" { "standard input" } else { &name };
+    check_input(count > 0 || stop.load(Ordering::Relaxed), || {
+        format!("{name} holds no instance: expected one a line")
+    })?;
+    Ok(code)
 }
 
 /// Time that an unfinished chunk waits for the next instance.

@@ -1,12 +1,12 @@
 //! Flags that several subcommands share: for a puzzle, for its network, and for a solver.
 
-use super::{Ending, OrInput as _, puzzle_name};
+use super::{Failure, OrInput as _, puzzle_name};
 use crate::neural::device::DeviceChoice;
 use crate::neural::model::ModelConfig;
 use crate::neural::precision::Precision;
 use crate::puzzle::Puzzle;
 use crate::quantity;
-use crate::registry::{Visitor, visit, visit_with_costs};
+use crate::registry::{AnyEntry, find, find_with_costs};
 use crate::search::Limits;
 use crate::solver::{Request, SearchOptions, models};
 use std::time::Duration;
@@ -37,14 +37,12 @@ pub(super) struct PuzzleFlags {
 }
 
 impl PuzzleFlags {
-    /// Runs a command on the puzzle.
-    pub(super) fn visit(&self, command: impl Visitor<Output = Ending>) -> Ending {
+    /// The puzzle.
+    pub(super) fn entry(&self) -> Result<AnyEntry, Failure> {
         let named = self.puzzle.as_deref().or(self.with_half_turns());
         let name = puzzle_name(named, self.model.as_deref()).or_input()?;
-        match &self.move_costs {
-            Some(costs) => visit_with_costs(&name, costs, command).or_input()?,
-            None => visit(&name, self.goal.as_deref(), command).or_input()?,
-        }
+        let costs = self.move_costs.as_deref();
+        costs.map_or_else(|| find(&name, self.goal.as_deref()), |costs| find_with_costs(&name, costs)).or_input()
     }
 
     /// `cube3:htm`, if half turns have costs and no model names a puzzle.
@@ -114,10 +112,10 @@ pub(super) struct PuzzleOrModel {
 }
 
 impl PuzzleOrModel {
-    /// Runs a command on the puzzle. The command [checks](check_model) that the model is of that puzzle.
-    pub(super) fn visit(&self, goal: Option<&str>, command: impl Visitor<Output = Ending>) -> Ending {
+    /// The puzzle. The command [checks](check_model) that the model is of it.
+    pub(super) fn entry(&self, goal: Option<&str>) -> Result<AnyEntry, Failure> {
         let name = puzzle_name(self.puzzle.as_deref(), self.model.as_deref()).or_input()?;
-        visit(&name, goal, command).or_input()?
+        find(&name, goal).or_input()
     }
 }
 

@@ -11,7 +11,7 @@ use super::{instances, output_file};
 use crate::puzzle::{Move, Puzzle, counted, replay};
 use crate::quantity::{self, grouped};
 use crate::random::{Generator, below, generator};
-use crate::registry::{Entry, Visitor};
+use crate::registry::{Entry, with_entry};
 use crate::search::neighbourhood::shortened;
 use crate::solver::{Solver, Watch, models};
 use anyhow::{Context as _, Result, ensure};
@@ -61,7 +61,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Ending {
-    args.flags.puzzle.clone().visit(args)
+    with_entry!(args.flags.puzzle.entry()?, entry => improve(entry, args))
 }
 
 /// An instance with its shortest known solution.
@@ -82,77 +82,72 @@ struct Improvement<'a, P: Puzzle> {
     stop: &'a AtomicBool,
 }
 
-impl Visitor for Args {
-    type Output = Ending;
-
-    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let mut args = self;
-        let stop = signal::install()?;
-        if !entry.puzzle().reduction().is_empty() {
-            // Between two states of a solution, the way through a reduced one is long.
-            let has_network = models::facts(None, &entry.puzzle().name()).is_ok();
-            args.flags.search.search.get_or_insert(if has_network { "beam" } else { "bidirectional" }.into());
-        }
-        let is_over = || stop.load(Ordering::Relaxed);
-        let has_own_costs = entry.puzzle().own_costs().is_some();
-        check_input(!has_own_costs, || "--move-costs: improve counts moves: leave it out".into())?;
-        let goal = entry.goals().first().copied().context("this puzzle has no known goal").or_input()?;
-        let mut request = args.flags.request();
-        let limits = &mut request.limits;
-        limits.time = limits.time.or(limits.nodes.is_none().then_some(WINDOW_TIME));
-        limits.spend_time = false;
-        let builder = Solver::builder(entry, request).stop(Arc::clone(&stop));
-        let mut solver = signal::ends_at_once(|| builder.build()).or_input()?;
-        let puzzle = Arc::clone(solver.puzzle());
-        let improvement = Improvement { puzzle: &*puzzle, goal, states: narrow(args.states), stop: &stop };
-        let (mut known, mut file) = improvement.read(&args).or_input()?;
-        file.write(&*puzzle, &known).or_input()?;
-        if let Some(seconds) = args.time {
-            let stop = Arc::clone(&stop);
-            std::thread::spawn(move || {
-                std::thread::sleep(Duration::from_secs_f64(seconds));
-                stop.store(true, Ordering::Relaxed);
-            });
-        }
-        let length = |known: &[Known<P::State>]| known.iter().map(|known| known.moves.len()).sum::<usize>();
-        let first = length(&known);
-        note!("costar: {}, {} moves in all", counted(known.len(), "solution"), grouped(first as u64));
+fn improve<P: Puzzle>(entry: Entry<P>, mut args: Args) -> Ending {
+    let stop = signal::install()?;
+    if !entry.puzzle().reduction().is_empty() {
+        // Between two states of a solution, the way through a reduced one is long.
+        let has_network = models::facts(None, &entry.puzzle().name()).is_ok();
+        args.flags.search.search.get_or_insert(if has_network { "beam" } else { "bidirectional" }.into());
+    }
+    let is_over = || stop.load(Ordering::Relaxed);
+    let has_own_costs = entry.puzzle().own_costs().is_some();
+    check_input(!has_own_costs, || "--move-costs: improve counts moves: leave it out".into())?;
+    let goal = entry.goals().first().copied().context("this puzzle has no known goal").or_input()?;
+    let mut request = args.flags.request();
+    let limits = &mut request.limits;
+    limits.time = limits.time.or(limits.nodes.is_none().then_some(WINDOW_TIME));
+    limits.spend_time = false;
+    let builder = Solver::builder(entry, request).stop(Arc::clone(&stop));
+    let mut solver = signal::ends_at_once(|| builder.build()).or_input()?;
+    let puzzle = Arc::clone(solver.puzzle());
+    let improvement = Improvement { puzzle: &*puzzle, goal, states: narrow(args.states), stop: &stop };
+    let (mut known, mut file) = improvement.read(&args).or_input()?;
+    file.write(&*puzzle, &known).or_input()?;
+    if let Some(seconds) = args.time {
+        let stop = Arc::clone(&stop);
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_secs_f64(seconds));
+            stop.store(true, Ordering::Relaxed);
+        });
+    }
+    let length = |known: &[Known<P::State>]| known.iter().map(|known| known.moves.len()).sum::<usize>();
+    let first = length(&known);
+    note!("costar: {}, {} moves in all", counted(known.len(), "solution"), grouped(first as u64));
+    for i in (0..known.len()).take_while(|_| !is_over()) {
+        let found = improvement.shortened(&known[i], &known[i].moves);
+        improvement.take(&mut known, i, &found, &mut file)?;
+    }
+    let mut generator = generator(rand::random(), 0);
+    let (mut rounds, mut longest) = (0, *WINDOWS.end());
+    while !is_over() && (args.time.is_some() || rounds < LAST_ROUNDS) {
+        rounds += 1;
         for i in (0..known.len()).take_while(|_| !is_over()) {
-            let found = improvement.shortened(&known[i], &known[i].moves);
-            improvement.take(&mut known, i, &found, &mut file)?;
-        }
-        let mut generator = generator(rand::random(), 0);
-        let (mut rounds, mut longest) = (0, *WINDOWS.end());
-        while !is_over() && (args.time.is_some() || rounds < LAST_ROUNDS) {
-            rounds += 1;
-            for i in (0..known.len()).take_while(|_| !is_over()) {
-                let Some((start, window)) = improvement.window(&known[i], longest, &mut generator) else { continue };
-                file.write_from_time_to_time(&*puzzle, &known)?;
-                let watch = Watch { stop: &stop, progress: &mut |_| (), incumbents: &mut |_| () };
-                let found = solver.solve_watched("", start, watch);
-                let found = found.inspect_err(|_| drop(file.write(&*puzzle, &known)))?;
-                let length = window.len();
-                longest = match &found.moves {
-                    None => (*WINDOWS.start()).midpoint(length).clamp(*WINDOWS.start(), longest),
-                    Some(_) if length == longest => (longest + 1).min(*WINDOWS.end()),
-                    Some(_) => longest,
-                };
-                let Some(better) = found.moves else { continue };
-                let moves = &known[i].moves;
-                let whole = [&moves[..window.start], &better, &moves[window.end..]].concat();
-                // The new moves and those beside them may have a shorter path together.
-                let whole = if better.len() < length { improvement.shortened(&known[i], &whole) } else { whole };
-                if improvement.take(&mut known, i, &whole, &mut file)? {
-                    rounds = 0;
-                }
+            let Some((start, window)) = improvement.window(&known[i], longest, &mut generator) else { continue };
+            file.write_from_time_to_time(&*puzzle, &known)?;
+            let watch = Watch { stop: &stop, progress: &mut |_| (), incumbents: &mut |_| () };
+            let found = solver.solve_watched("", start, watch);
+            let found = found.inspect_err(|_| drop(file.write(&*puzzle, &known)))?;
+            let length = window.len();
+            longest = match &found.moves {
+                None => (*WINDOWS.start()).midpoint(length).clamp(*WINDOWS.start(), longest),
+                Some(_) if length == longest => (longest + 1).min(*WINDOWS.end()),
+                Some(_) => longest,
+            };
+            let Some(better) = found.moves else { continue };
+            let moves = &known[i].moves;
+            let whole = [&moves[..window.start], &better, &moves[window.end..]].concat();
+            // The new moves and those beside them may have a shorter path together.
+            let whole = if better.len() < length { improvement.shortened(&known[i], &whole) } else { whole };
+            if improvement.take(&mut known, i, &whole, &mut file)? {
+                rounds = 0;
             }
         }
-        file.write(&*puzzle, &known)?;
-        let last = length(&known);
-        let [first, last] = [first, last].map(|length| grouped(length as u64));
-        writeln!(io::stdout(), "{first} moves before, {last} now: {}", args.out.display())?;
-        Ok(SUCCESS)
     }
+    file.write(&*puzzle, &known)?;
+    let last = length(&known);
+    let [first, last] = [first, last].map(|length| grouped(length as u64));
+    writeln!(io::stdout(), "{first} moves before, {last} now: {}", args.out.display())?;
+    Ok(SUCCESS)
 }
 
 impl<P: Puzzle> Improvement<'_, P> {

@@ -7,7 +7,7 @@ use crate::cache;
 use crate::memory;
 use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
-use crate::registry::{Entry, Visitor, visit};
+use crate::registry::{Entry, find, with_entry};
 use crate::search::perimeter::{Count, Extent, PerimeterFolder};
 use anyhow::{anyhow, bail};
 use std::io::{self, Write as _};
@@ -44,76 +44,71 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Ending {
     let name = puzzle_name(args.puzzle.as_deref(), args.model.as_deref()).or_input()?;
-    visit(&name, None, args).or_input()?
+    with_entry!(find(&name, None).or_input()?, entry => perimeter(&entry, args))
 }
 
-impl Visitor for Args {
-    type Output = Ending;
-
-    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let args = self;
-        check_model(&**entry.puzzle(), args.model.as_deref()).or_input()?;
-        let stop = signal::install()?;
-        let name = entry.puzzle().name();
-        let one_way = || format!("the moves of {name} cannot be undone, so it has no perimeter");
-        check_input(entry.puzzle().is_reversible(), one_way)?;
-        let no_symmetries = || {
-            anyhow!(
-                "no perimeter of {name} is kept, for there are no symmetries to join its states by: solve builds its own each time"
-            )
-        };
-        let folder = PerimeterFolder::new(&**entry.puzzle(), None).ok_or_else(no_symmetries).or_input()?;
-        let no_cache = || anyhow!("there is no cache: set COSTAR_CACHE, XDG_CACHE_HOME or HOME");
-        cache::folder().ok_or_else(no_cache).or_input()?;
-        let Some(depth) = args.depth else {
-            let typed = args.puzzle.or_else(|| args.model.map(|model| format!("--model {model}")));
-            return list(&folder, &name, typed.as_ref().unwrap_or(&name));
-        };
-        check_input(depth > 0, || "--depth 0: expected at least 1".into())?;
-        let bytes = match args.max_memory {
-            Some(most) => most.saturating_sub(memory::resident()),
-            None => memory::available().map_or(u64::MAX, |bytes| bytes / 5 * 4),
-        };
-        if args.count || folder.files().iter().all(|kept| kept.depth < depth) {
-            announce(&folder, &name, depth, &stop).or_input()?;
-        }
-        let started = Instant::now();
-        let bar = PerimeterBar::new();
-        let extent = Extent { depth, bytes, time: None, count_last: args.count };
-        let mut show = |progress| bar.show(progress);
-        let built = match args.count {
-            true => folder.make_unsaved(extent, &stop, &mut show).map(|built| (built, None)),
-            false => folder.make(extent, &stop, &mut show).map(|(built, kept)| (built, Some(kept))),
-        };
-        drop(bar);
-        let Some((perimeter, kept)) = built else {
-            note!("costar: stopped; nothing is kept");
-            return Ok(NOT_SOLVED);
-        };
-        let mut out = io::stdout().lock();
-        writeln!(out, "{:>8}  {:>15}  {:>19}", "distance", "classes", "states")?;
-        for (distance, Count { classes, states }) in perimeter.counts().iter().enumerate() {
-            let states = states.map_or("not counted".into(), grouped);
-            writeln!(out, "{distance:>8}  {:>15}  {states:>19}", grouped(*classes))?;
-        }
-        let (size, seconds) = (quantity::bytes(perimeter.bytes()), started.elapsed().as_secs_f64());
-        writeln!(out, "\ndepth {}, {size}, {seconds:.1} s", perimeter.depth())?;
-        match kept {
-            Some(Ok(path)) => writeln!(out, "kept in {}", path.display())?,
-            Some(Err(error)) => {
-                return Err(anyhow!(error).context("the perimeter is built, but cannot be kept").into());
-            }
-            None => {}
-        }
-        if perimeter.is_whole() {
-            writeln!(out, "this is the whole puzzle: no state is further from the goal")?;
-        } else if perimeter.depth() < depth {
-            let (reached, bytes) = (perimeter.depth(), quantity::bytes(args.max_memory.unwrap_or(bytes)));
-            note!("costar: depth {depth} does not fit into {bytes} (--max-memory); {reached} is the deepest that does");
-            return Ok(NOT_SOLVED);
-        }
-        Ok(SUCCESS)
+fn perimeter<P: Puzzle>(entry: &Entry<P>, args: Args) -> Ending {
+    check_model(&**entry.puzzle(), args.model.as_deref()).or_input()?;
+    let stop = signal::install()?;
+    let name = entry.puzzle().name();
+    let one_way = || format!("the moves of {name} cannot be undone, so it has no perimeter");
+    check_input(entry.puzzle().is_reversible(), one_way)?;
+    let no_symmetries = || {
+        anyhow!(
+            "no perimeter of {name} is kept, for there are no symmetries to join its states by: solve builds its own each time"
+        )
+    };
+    let folder = PerimeterFolder::new(&**entry.puzzle(), None).ok_or_else(no_symmetries).or_input()?;
+    let no_cache = || anyhow!("there is no cache: set COSTAR_CACHE, XDG_CACHE_HOME or HOME");
+    cache::folder().ok_or_else(no_cache).or_input()?;
+    let Some(depth) = args.depth else {
+        let typed = args.puzzle.or_else(|| args.model.map(|model| format!("--model {model}")));
+        return list(&folder, &name, typed.as_ref().unwrap_or(&name));
+    };
+    check_input(depth > 0, || "--depth 0: expected at least 1".into())?;
+    let bytes = match args.max_memory {
+        Some(most) => most.saturating_sub(memory::resident()),
+        None => memory::available().map_or(u64::MAX, |bytes| bytes / 5 * 4),
+    };
+    if args.count || folder.files().iter().all(|kept| kept.depth < depth) {
+        announce(&folder, &name, depth, &stop).or_input()?;
     }
+    let started = Instant::now();
+    let bar = PerimeterBar::new();
+    let extent = Extent { depth, bytes, time: None, count_last: args.count };
+    let mut show = |progress| bar.show(progress);
+    let built = match args.count {
+        true => folder.make_unsaved(extent, &stop, &mut show).map(|built| (built, None)),
+        false => folder.make(extent, &stop, &mut show).map(|(built, kept)| (built, Some(kept))),
+    };
+    drop(bar);
+    let Some((perimeter, kept)) = built else {
+        note!("costar: stopped; nothing is kept");
+        return Ok(NOT_SOLVED);
+    };
+    let mut out = io::stdout().lock();
+    writeln!(out, "{:>8}  {:>15}  {:>19}", "distance", "classes", "states")?;
+    for (distance, Count { classes, states }) in perimeter.counts().iter().enumerate() {
+        let states = states.map_or("not counted".into(), grouped);
+        writeln!(out, "{distance:>8}  {:>15}  {states:>19}", grouped(*classes))?;
+    }
+    let (size, seconds) = (quantity::bytes(perimeter.bytes()), started.elapsed().as_secs_f64());
+    writeln!(out, "\ndepth {}, {size}, {seconds:.1} s", perimeter.depth())?;
+    match kept {
+        Some(Ok(path)) => writeln!(out, "kept in {}", path.display())?,
+        Some(Err(error)) => {
+            return Err(anyhow!(error).context("the perimeter is built, but cannot be kept").into());
+        }
+        None => {}
+    }
+    if perimeter.is_whole() {
+        writeln!(out, "this is the whole puzzle: no state is further from the goal")?;
+    } else if perimeter.depth() < depth {
+        let (reached, bytes) = (perimeter.depth(), quantity::bytes(args.max_memory.unwrap_or(bytes)));
+        note!("costar: depth {depth} does not fit into {bytes} (--max-memory); {reached} is the deepest that does");
+        return Ok(NOT_SOLVED);
+    }
+    Ok(SUCCESS)
 }
 
 /// Lists the perimeters in the cache. `typed` is the puzzle as the command line names it.

@@ -2,32 +2,26 @@
 
 use super::{Ending, OrInput as _, SUCCESS};
 use crate::puzzle::{Puzzle, visible};
-use crate::registry::{Entry, NAMES, OTHERS, Visitor, visit};
+use crate::registry::{Entry, NAMES, OTHERS, find, with_entry};
 use crate::solver::{SearchInfo, models};
 use std::io::{self, Write as _};
 
 pub(super) fn run() -> Ending {
     for name in NAMES {
-        let text = visit(name, None, DescribePuzzle).or_input()?;
+        let text = with_entry!(find(name, None).or_input()?, entry => describe(&entry));
         writeln!(io::stdout(), "{}", visible(&text))?;
     }
     writeln!(io::stdout(), "or {OTHERS}, or the file of a puzzle (….json)")?;
     Ok(SUCCESS)
 }
 
-struct DescribePuzzle;
-
-impl Visitor for DescribePuzzle {
-    type Output = String;
-
-    fn visit<P: Puzzle>(self, entry: Entry<P>) -> String {
-        let name = entry.puzzle().name();
-        let models: Vec<String> = models::list(&**entry.puzzle()).into_iter().map(|(name, _)| name).collect();
-        let models = if models.is_empty() { "none".into() } else { models.join(", ") };
-        let (notation, searches) = (entry.puzzle().notation(), SearchInfo::allowed_names(&entry).join(", "));
-        let heuristics = entry.heuristics().join(", ");
-        format!(
-            "{name}\n  notation: {notation}\n  searches: {searches}\n  heuristics: network, {heuristics}\n  models: {models}"
-        )
-    }
+fn describe<P: Puzzle>(entry: &Entry<P>) -> String {
+    let name = entry.puzzle().name();
+    let models: Vec<String> = models::list(&**entry.puzzle()).into_iter().map(|(name, _)| name).collect();
+    let models = if models.is_empty() { "none".into() } else { models.join(", ") };
+    let (notation, searches) = (entry.puzzle().notation(), SearchInfo::allowed_names(entry).join(", "));
+    let heuristics = entry.heuristics().join(", ");
+    format!(
+        "{name}\n  notation: {notation}\n  searches: {searches}\n  heuristics: network, {heuristics}\n  models: {models}"
+    )
 }

@@ -5,7 +5,7 @@ use super::{Ending, OrInput as _, SUCCESS};
 use crate::puzzle::{Puzzle, move_names};
 use crate::quantity;
 use crate::random::{Generator, generator};
-use crate::registry::{Entry, Visitor};
+use crate::registry::{Entry, with_entry};
 use anyhow::{anyhow, ensure};
 use std::io::{self, Write as _};
 
@@ -44,46 +44,40 @@ fn depth(text: &str) -> Result<u64, String> {
 }
 
 pub(super) fn run(args: &Args) -> Ending {
-    args.puzzle.visit(None, args)
+    with_entry!(args.puzzle.entry(None)?, entry => scramble(&entry, args))
 }
 
-impl Visitor for &Args {
-    type Output = Ending;
-
-    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        check_model(&**entry.puzzle(), self.puzzle.model.as_deref()).or_input()?;
-        let seed = self.seed.unwrap_or_else(rand::random);
-        let mut out = io::BufWriter::new(io::stdout().lock());
-        for number in 0..self.count {
-            if number > 0 && entry.puzzle().takes_lines() {
-                writeln!(out)?;
-            }
-            writeln!(out, "{}", self.instance(&entry, &mut generator(seed, number)).or_input()?)?;
+fn scramble<P: Puzzle>(entry: &Entry<P>, args: &Args) -> Ending {
+    check_model(&**entry.puzzle(), args.puzzle.model.as_deref()).or_input()?;
+    let seed = args.seed.unwrap_or_else(rand::random);
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    for number in 0..args.count {
+        if number > 0 && entry.puzzle().takes_lines() {
+            writeln!(out)?;
         }
-        out.flush()?;
-        Ok(SUCCESS)
+        writeln!(out, "{}", instance(entry, args, &mut generator(seed, number)).or_input()?)?;
     }
+    out.flush()?;
+    Ok(SUCCESS)
 }
 
-impl Args {
-    /// The text of a random instance.
-    fn instance<P: Puzzle>(&self, entry: &Entry<P>, generator: &mut Generator) -> anyhow::Result<String> {
-        let puzzle = &**entry.puzzle();
-        let Args { depth, form, .. } = self;
-        if let Some((moves, state)) = entry.scramble(*depth, generator) {
-            return Ok(match form.unwrap_or(Form::Moves) {
-                Form::Moves => move_names(puzzle, &puzzle.in_hand("", &moves)).join(" "),
-                Form::State => puzzle.format(&state),
-            });
-        }
-        let name = puzzle.name();
-        ensure!(
-            !matches!(form, Some(Form::Moves)),
-            "--as moves: the moves of {name} cannot be undone, so it has no scrambles; expected --as state"
-        );
-        let state = entry.random_state(*depth, generator);
-        let refusal =
-            || anyhow!("--puzzle {name}: its moves cannot be undone, and costar knows no other way to random states");
-        Ok(puzzle.format(&state.ok_or_else(refusal)?))
+/// The text of a random instance.
+fn instance<P: Puzzle>(entry: &Entry<P>, args: &Args, generator: &mut Generator) -> anyhow::Result<String> {
+    let puzzle = &**entry.puzzle();
+    let Args { depth, form, .. } = args;
+    if let Some((moves, state)) = entry.scramble(*depth, generator) {
+        return Ok(match form.unwrap_or(Form::Moves) {
+            Form::Moves => move_names(puzzle, &puzzle.in_hand("", &moves)).join(" "),
+            Form::State => puzzle.format(&state),
+        });
     }
+    let name = puzzle.name();
+    ensure!(
+        !matches!(form, Some(Form::Moves)),
+        "--as moves: the moves of {name} cannot be undone, so it has no scrambles; expected --as state"
+    );
+    let state = entry.random_state(*depth, generator);
+    let refusal =
+        || anyhow!("--puzzle {name}: its moves cannot be undone, and costar knows no other way to random states");
+    Ok(puzzle.format(&state.ok_or_else(refusal)?))
 }

@@ -12,7 +12,7 @@ use crate::distributed::Group;
 use crate::memory;
 use crate::puzzle::{ParseError, Puzzle, Scramble, Style, visible};
 use crate::quantity::{self, grouped};
-use crate::registry::{Entry, Visitor, has_own_rules};
+use crate::registry::{Entry, has_own_rules, with_entry};
 use crate::report::{Record, Refused};
 use crate::search::exchange::Exchange;
 use crate::search::{End, Incumbent, Limit};
@@ -51,36 +51,29 @@ pub(super) struct Args {
 pub(super) fn run(args: Args) -> Ending {
     let stop = signal::install()?;
     let group = ranks::join(&stop)?;
-    // The registry finds the puzzle's type, and calls `visit` below with it.
-    args.flags.puzzle.clone().visit((args, group, stop))
+    with_entry!(args.flags.puzzle.entry()?, entry => solve(entry, &args, group, &stop))
 }
 
-/// The command, the ranks that share it, and the flag that stops it.
-impl Visitor for (Args, Option<Arc<Group>>, Arc<AtomicBool>) {
-    type Output = Ending;
-
-    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let (args, group, stop) = self;
-        let instance = args.instance.join(" ");
-        let is_stream = instance == "-";
-        let flags = [("--view", args.view.is_some()), ("--explain", args.explain)];
-        if let Some((flag, _)) = flags.iter().find(|(_, is_given)| is_stream && *is_given) {
-            return Err(anyhow!("{flag} is for one instance, and - stands for many; give the one")).or_input();
-        }
-        let prints = group.as_ref().is_none_or(|group| group.is_first());
-        // Refuse bad input before a model is loaded.
-        let start = if is_stream { None } else { Some(read(&entry, &args, &instance, prints)?) };
-        let request = Request { shows_estimates: args.explain, ..args.flags.request() };
-        let builder = Solver::builder(entry.clone(), request).stop(Arc::clone(&stop));
-        let mut solver = signal::ends_at_once(|| builder.build()).or_input()?;
-        group.as_ref().map_or(Ok(()), |group| share(&mut solver, group)).or_input()?;
-        let mut session = Session { entry, solver, args: &args, group, prints, stop: &stop };
-        let Some(start) = start else { return session.all() };
-        session.solver.check(&start).or_input()?;
-        let prints_each = args.flags.search.anytime && !args.json;
-        let solution = session.solve(&instance, start, &SearchLine::new(prints), prints_each)?;
-        if prints { session.present(&instance, &solution) } else { Ok(SUCCESS) }
+fn solve<P: Puzzle>(entry: Entry<P>, args: &Args, group: Option<Arc<Group>>, stop: &Arc<AtomicBool>) -> Ending {
+    let instance = args.instance.join(" ");
+    let is_stream = instance == "-";
+    let flags = [("--view", args.view.is_some()), ("--explain", args.explain)];
+    if let Some((flag, _)) = flags.iter().find(|(_, is_given)| is_stream && *is_given) {
+        return Err(anyhow!("{flag} is for one instance, and - stands for many; give the one")).or_input();
     }
+    let prints = group.as_ref().is_none_or(|group| group.is_first());
+    // Refuse bad input before a model is loaded.
+    let start = if is_stream { None } else { Some(read(&entry, args, &instance, prints)?) };
+    let request = Request { shows_estimates: args.explain, ..args.flags.request() };
+    let builder = Solver::builder(entry.clone(), request).stop(Arc::clone(stop));
+    let mut solver = signal::ends_at_once(|| builder.build()).or_input()?;
+    group.as_ref().map_or(Ok(()), |group| share(&mut solver, group)).or_input()?;
+    let mut session = Session { entry, solver, args, group, prints, stop };
+    let Some(start) = start else { return session.all() };
+    session.solver.check(&start).or_input()?;
+    let prints_each = args.flags.search.anytime && !args.json;
+    let solution = session.solve(&instance, start, &SearchLine::new(prints), prints_each)?;
+    if prints { session.present(&instance, &solution) } else { Ok(SUCCESS) }
 }
 
 /// Reads the instance. The rank that prints says how it was read, and refuses a page that cannot be written.

@@ -10,7 +10,7 @@ use crate::neural::network::NetworkConfig;
 use crate::puzzle::{Puzzle, counted, move_names};
 use crate::quantity::{grouped, roughly};
 use crate::random::generator;
-use crate::registry::{Entry, Visitor, visit};
+use crate::registry::{Entry, find, with_entry};
 use crate::report::run_folder::{MODEL, newest_checkpoint};
 use crate::report::{Metrics, TensorBoard};
 use crate::solver::models;
@@ -43,7 +43,8 @@ pub(super) fn run(mut args: Args) -> Ending {
     let group = ranks::join(&stop)?;
     args.options.init_folder = args.options.init.as_deref().map(find_init).transpose().or_input()?;
     let name = puzzle(&args).or_input()?;
-    visit(&name, None, (args, group, stop)).or_input()?
+    let entry = find(&name, None).or_input()?;
+    with_entry!(&entry, entry => train((args, group, stop), entry, &|run| example(entry, run)))
 }
 
 fn find_init(name: &str) -> Result<PathBuf> {
@@ -72,14 +73,6 @@ fn puzzle(args: &Args) -> Result<String> {
 
 /// The command, the ranks that share it, and the flag that stops it.
 type TrainCommand = (Args, Option<Arc<Group>>, Arc<AtomicBool>);
-
-impl Visitor for TrainCommand {
-    type Output = Ending;
-
-    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        train(self, &entry, &|run| example(&entry, run))
-    }
-}
 
 /// Trains; `example` is a command that solves an instance with the model of a run. Not generic: it is compiled once.
 fn train(shared: TrainCommand, entry: &dyn Trainable, example: &dyn Fn(&str) -> String) -> Ending {

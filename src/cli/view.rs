@@ -4,7 +4,7 @@ use super::flags::{PuzzleOrModel, check_model};
 use super::progress::note;
 use super::{Ending, NOT_SOLVED, OrInput as _, SUCCESS, output_file};
 use crate::puzzle::Puzzle;
-use crate::registry::{Entry, Visitor};
+use crate::registry::{Entry, with_entry};
 use crate::view::{Playback, page};
 use anyhow::{Context as _, Result};
 use std::path::{Path, PathBuf};
@@ -29,36 +29,32 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Ending {
     output_file::check_page(&args.out).or_input()?;
-    args.puzzle.visit(args.goal.as_deref(), args)
+    with_entry!(args.puzzle.entry(args.goal.as_deref())?, entry => view(&entry, args))
 }
 
-impl Visitor for &Args {
-    type Output = Ending;
-
-    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Ending {
-        let puzzle = &**entry.puzzle();
-        let Args { instance, solution, out, .. } = self;
-        check_model(puzzle, self.puzzle.model.as_deref()).or_input()?;
-        // How a solution is read may depend on the instance, which is refused first.
-        puzzle.parse(instance).or_input()?;
-        let moves = puzzle.parse_solution(instance, solution).context("the solution").or_input()?;
-        let playback = Playback::new(puzzle, &entry.goals(), instance, &moves).or_input()?.written_as(puzzle, solution);
-        if let Some(reading) = puzzle.read_as(instance) {
-            note!("costar: read {reading}");
-        }
-        write(out, &playback).or_input()?;
-        if playback.solves {
-            return Ok(SUCCESS);
-        }
-        match playback.illegal() {
-            Some(number) => {
-                let name = &playback.moves[playback.scramble + number - 1];
-                note!("costar: the solution is wrong: its move {number}, {name}, is not legal where it is made");
-            }
-            None => note!("costar: the solution is wrong: it does not lead to a goal"),
-        }
-        Ok(NOT_SOLVED)
+fn view<P: Puzzle>(entry: &Entry<P>, args: &Args) -> Ending {
+    let puzzle = &**entry.puzzle();
+    let Args { instance, solution, out, .. } = args;
+    check_model(puzzle, args.puzzle.model.as_deref()).or_input()?;
+    // How a solution is read may depend on the instance, which is refused first.
+    puzzle.parse(instance).or_input()?;
+    let moves = puzzle.parse_solution(instance, solution).context("the solution").or_input()?;
+    let playback = Playback::new(puzzle, &entry.goals(), instance, &moves).or_input()?.written_as(puzzle, solution);
+    if let Some(reading) = puzzle.read_as(instance) {
+        note!("costar: read {reading}");
     }
+    write(out, &playback).or_input()?;
+    if playback.solves {
+        return Ok(SUCCESS);
+    }
+    match playback.illegal() {
+        Some(number) => {
+            let name = &playback.moves[playback.scramble + number - 1];
+            note!("costar: the solution is wrong: its move {number}, {name}, is not legal where it is made");
+        }
+        None => note!("costar: the solution is wrong: it does not lead to a goal"),
+    }
+    Ok(NOT_SOLVED)
 }
 
 /// Writes the page of a playback, and logs its path.

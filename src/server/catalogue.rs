@@ -5,7 +5,7 @@ use super::error::{ApiError, ApiResult};
 use crate::error::Result;
 use crate::neural::model::serves;
 use crate::puzzle::Puzzle;
-use crate::registry::{Entry, NAMES, OTHERS, Visitor, has_own_rules, takes_goal, visit};
+use crate::registry::{Entry, NAMES, OTHERS, find as find_entry, has_own_rules, takes_goal, with_entry};
 use crate::solver::plan::ModelFacts;
 use crate::solver::{SearchInfo, models};
 use serde::Serialize;
@@ -43,24 +43,23 @@ struct ModelOffer {
 /// All puzzles that a server offers.
 pub(super) fn list(config: &ServerConfig) -> Vec<Offer> {
     let given = config.puzzles.iter().map(String::as_str);
-    let offers = NAMES.iter().copied().chain(given).filter_map(|name| describe(name).ok());
+    let offers = NAMES.iter().copied().chain(given).filter_map(|name| describe(name, &config.models).ok());
     let kept = kept_beside_models(config).into_iter();
-    let kept = kept.filter_map(|(name, file)| Some(Offer { puzzle: name, ..describe(&file).ok()? }));
-    offers.chain(kept).map(|offer| with_models(offer, &config.models)).collect()
+    let kept = kept.filter_map(|(name, file)| Some(Offer { puzzle: name, ..describe(&file, &config.models).ok()? }));
+    offers.chain(kept).collect()
 }
 
 /// The offer for a puzzle that a request names, also one that is not in the list.
 pub(super) fn find(name: &str, config: &ServerConfig) -> ApiResult<Offer> {
-    let offer = describe(&find_puzzle(name, config)?)?;
-    Ok(with_models(Offer { puzzle: name.into(), ..offer }, &config.models))
+    Ok(Offer { puzzle: name.into(), ..describe(&find_puzzle(name, config)?, &config.models)? })
 }
 
 /// The offer for one puzzle.
 ///
 /// # Errors
 /// If there is none of that name.
-pub(super) fn describe(name: &str) -> Result<Offer> {
-    visit(name, None, Describe(name))
+pub(super) fn describe(name: &str, models: &[String]) -> Result<Offer> {
+    Ok(with_entry!(find_entry(name, None)?, entry => describe_entry(name, &entry, models)))
 }
 
 /// The name of the puzzle whose file is kept beside a model, and the file; `None` if no file is kept.
@@ -72,7 +71,7 @@ pub(super) fn puzzle_of(model: &str) -> Result<Option<(String, String)>> {
     if !file.ends_with(".json") {
         return Ok(None);
     }
-    Ok(Some((visit(&file, None, Name)?, file)))
+    Ok(Some((find_entry(&file, None)?.name(), file)))
 }
 
 /// Refuses a model that cannot be read, or whose puzzle neither comes with costar, nor is kept beside it, nor is among these
@@ -82,9 +81,9 @@ pub(super) fn puzzle_of(model: &str) -> Result<Option<(String, String)>> {
 /// Says which it is.
 pub(super) fn check_puzzle_of(model: &str, files: &[String]) -> Result<()> {
     let ModelFacts { puzzle, folder, .. } = models::facts(Some(model), "")?;
-    let is_given = || files.iter().any(|file| visit(file, None, Name).is_ok_and(|given| given == puzzle));
+    let is_given = || files.iter().any(|file| find_entry(file, None).is_ok_and(|given| given.name() == puzzle));
     match models::puzzle_of(&folder) {
-        Ok(own) => visit(&own, None, Name).map(drop),
+        Ok(own) => find_entry(&own, None).map(drop),
         Err(_) if is_given() => Ok(()),
         Err(error) => Err(error),
     }
@@ -93,45 +92,36 @@ pub(super) fn check_puzzle_of(model: &str, files: &[String]) -> Result<()> {
 /// The puzzles that only models bring along: their names, and their files. The file of a run is another one after each
 /// checkpoint; the name stays.
 fn kept_beside_models(config: &ServerConfig) -> Vec<(String, String)> {
-    let mut offered: HashSet<String> = config.puzzles.iter().filter_map(|file| visit(file, None, Name).ok()).collect();
+    let mut offered: HashSet<String> =
+        config.puzzles.iter().filter_map(|file| Some(find_entry(file, None).ok()?.name())).collect();
     let kept = config.models.iter().filter_map(|model| puzzle_of(model).ok()?);
     kept.filter(|(name, _)| offered.insert(name.clone())).collect()
 }
 
-/// Adds the puzzle's models that only this server offers.
-fn with_models(mut offer: Offer, extra: &[String]) -> Offer {
-    let facts = extra.iter().filter_map(|model| models::facts(Some(model), &offer.puzzle).ok());
-    let own: Vec<_> = facts.filter(|facts| serves(&facts.puzzle, &offer.name)).collect();
-    offer.models.extend(own.into_iter().map(|facts| ModelOffer { model: facts.name, policy: facts.has_policy }));
-    offer
-}
-
-struct Describe<'a>(&'a str);
-
-impl Visitor for Describe<'_> {
-    type Output = Offer;
-
-    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Offer {
-        let puzzle = &**entry.puzzle();
-        let name = puzzle.name();
-        let models = models::list(puzzle).into_iter();
-        let own_model = models::facts(None, &name).ok().filter(|facts| serves(&facts.puzzle, &name));
-        Offer {
-            puzzle: self.0.into(),
-            name,
-            notation: puzzle.notation(),
-            searches: SearchInfo::allowed_names(&entry),
-            heuristics: entry.heuristics(),
-            models: models.map(|(model, policy)| ModelOffer { model, policy }).collect(),
-            own_model: own_model.map(|facts| ModelOffer { model: facts.name, policy: facts.has_policy }),
-            scramble_depth: puzzle.is_reversible().then(|| puzzle.default_depth()),
-            takes_lines: puzzle.takes_lines(),
-            takes_goal: takes_goal(self.0),
-        }
+fn describe_entry<P: Puzzle>(asked: &str, entry: &Entry<P>, extra: &[String]) -> Offer {
+    let puzzle = &**entry.puzzle();
+    let name = puzzle.name();
+    let offer = |facts: ModelFacts| ModelOffer { model: facts.name, policy: facts.has_policy };
+    let own =
+        |model: Option<&str>| models::facts(model, &name).ok().filter(|facts| serves(&facts.puzzle, &name)).map(offer);
+    let own_model = own(None);
+    let models = models::list(puzzle).into_iter().map(|(model, policy)| ModelOffer { model, policy });
+    let models = models.chain(extra.iter().filter_map(|model| own(Some(model)))).collect();
+    Offer {
+        puzzle: asked.into(),
+        name,
+        notation: puzzle.notation(),
+        searches: SearchInfo::allowed_names(entry),
+        heuristics: entry.heuristics(),
+        models,
+        own_model,
+        scramble_depth: puzzle.is_reversible().then(|| puzzle.default_depth()),
+        takes_lines: puzzle.takes_lines(),
+        takes_goal: takes_goal(asked),
     }
 }
 
-/// The name by which [`visit`] knows the puzzle of a request. Files that the server was not started with are refused: a
+/// The name by which [`find_entry`] knows the puzzle of a request. Files that the server was not started with are refused: a
 /// request cannot make it read any file.
 pub(super) fn find_puzzle(name: &str, config: &ServerConfig) -> ApiResult<String> {
     if !has_own_rules(name) {
@@ -149,28 +139,17 @@ pub(super) fn find_puzzle(name: &str, config: &ServerConfig) -> ApiResult<String
             return Err(ApiError::of("puzzle", reason));
         }
     }
-    visit(name, None, Name)?;
+    find_entry(name, None)?;
     Ok(name.into())
-}
-
-struct Name;
-
-impl Visitor for Name {
-    type Output = String;
-
-    fn visit<P: Puzzle>(self, entry: Entry<P>) -> String {
-        entry.puzzle().name()
-    }
 }
 
 /// A request names a model that is offered; it cannot have the server read any other folder.
 pub(super) fn check_model(model: &str, puzzle: &str, config: &ServerConfig) -> ApiResult<()> {
-    let offer = describe(puzzle)?;
-    if offer.models.iter().map(|own| &own.model).chain(&config.models).any(|offered| offered == model) {
+    let Offer { name, models, .. } = describe(puzzle, &config.models)?;
+    let offered: Vec<String> = models.into_iter().map(|offer| offer.model).collect();
+    if offered.iter().chain(&config.models).any(|offered| offered == model) {
         return Ok(());
     }
-    let offered: Vec<String> = with_models(offer, &config.models).models.into_iter().map(|offer| offer.model).collect();
     let offered = if offered.is_empty() { "none".into() } else { offered.join(", ") };
-    let puzzle = visit(puzzle, None, Name)?;
-    Err(ApiError::of("model", format!("unknown model '{model}' of {puzzle}: expected {offered}")))
+    Err(ApiError::of("model", format!("unknown model '{model}' of {name}: expected {offered}")))
 }

@@ -69,7 +69,7 @@ impl ServerConfig {
                 let reason = format!("'{file}' is not the file of a puzzle (….json); all others are offered anyway");
                 return Err(SettingError::new("puzzle", reason).into());
             }
-            catalogue::describe(file)?;
+            catalogue::describe(file, &[])?;
         }
         for model in &self.models {
             catalogue::check_puzzle_of(model, &self.puzzles)?;

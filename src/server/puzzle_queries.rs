@@ -5,7 +5,7 @@ use super::request::SolveRequest;
 use super::worker::WorkerKey;
 use crate::puzzle::{ParseError, Puzzle, move_names};
 use crate::random::generator;
-use crate::registry::{Entry, Visitor, visit};
+use crate::registry::{Entry, find, with_entry};
 use crate::report::Record;
 use crate::search::{End, Limit};
 use crate::solver::{HeuristicPlan, Solver, planned_record};
@@ -30,25 +30,19 @@ pub(super) struct InstanceCheck {
 }
 
 /// Checks an instance. An impossible one is not an error.
-pub(super) struct CheckInstance<'a>(pub(super) &'a str);
-
-impl Visitor for CheckInstance<'_> {
-    type Output = InstanceCheck;
-
-    fn visit<P: Puzzle>(self, entry: Entry<P>) -> InstanceCheck {
-        let puzzle = &**entry.puzzle();
-        let check = || {
-            let state = puzzle.parse(self.0)?;
-            Ok::<_, ParseError>(InstanceCheck {
-                possible: true,
-                reason: None,
-                state: Some(puzzle.format(&state)),
-                solved: puzzle.is_goal(&state),
-                playback: Some(Playback::new(puzzle, &entry.goals(), self.0, &[])?),
-            })
-        };
-        check().unwrap_or_else(|error| InstanceCheck { reason: Some(error.to_string()), ..InstanceCheck::default() })
-    }
+pub(super) fn check_instance<P: Puzzle>(entry: &Entry<P>, instance: &str) -> InstanceCheck {
+    let puzzle = &**entry.puzzle();
+    let check = || {
+        let state = puzzle.parse(instance)?;
+        Ok::<_, ParseError>(InstanceCheck {
+            possible: true,
+            reason: None,
+            state: Some(puzzle.format(&state)),
+            solved: puzzle.is_goal(&state),
+            playback: Some(Playback::new(puzzle, &entry.goals(), instance, &[])?),
+        })
+    };
+    check().unwrap_or_else(|error| InstanceCheck { reason: Some(error.to_string()), ..InstanceCheck::default() })
 }
 
 /// The most moves of a scramble, unless the puzzle's own scrambles have more.
@@ -56,32 +50,22 @@ const MAX_SCRAMBLE: u64 = 1000;
 
 /// A random instance, `depth` moves from solved, and these moves; the same seed gives the same instance. The instance is the
 /// moves, or the state if the puzzle writes instances as states. Without inverses of its moves, there are no moves.
-pub(super) struct ScrambleRequest {
-    pub(super) depth: Option<u64>,
-    pub(super) seed: u64,
-}
-
-impl Visitor for ScrambleRequest {
-    /// Refuses a puzzle without a way to random states.
-    type Output = ApiResult<(String, String)>;
-
-    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Self::Output {
-        let puzzle = &**entry.puzzle();
-        let mut generator = generator(self.seed, 0);
-        let default_depth = if puzzle.is_reversible() { puzzle.default_depth() } else { 0 };
-        let most = MAX_SCRAMBLE.max(default_depth.into());
-        if self.depth.is_some_and(|depth| depth > most) {
-            return Err(ApiError::of("depth", format!("expected at most {most} moves")));
-        }
-        let Some((moves, state)) = entry.scramble(self.depth, &mut generator) else {
-            let state = entry.random_state(self.depth, &mut generator);
-            let reason = || format!("the moves of {} cannot be undone, so it has no scrambles", puzzle.name());
-            return Ok((puzzle.format(&state.ok_or_else(|| ApiError::of("puzzle", reason()))?), String::new()));
-        };
-        let scramble = move_names(puzzle, &puzzle.in_hand("", &moves)).join(" ");
-        let reads_moves = puzzle.scramble(&scramble).is_some();
-        Ok((if reads_moves { scramble.clone() } else { puzzle.format(&state) }, scramble))
+pub(super) fn scramble<P: Puzzle>(entry: &Entry<P>, depth: Option<u64>, seed: u64) -> ApiResult<(String, String)> {
+    let puzzle = &**entry.puzzle();
+    let mut generator = generator(seed, 0);
+    let default_depth = if puzzle.is_reversible() { puzzle.default_depth() } else { 0 };
+    let most = MAX_SCRAMBLE.max(default_depth.into());
+    if depth.is_some_and(|depth| depth > most) {
+        return Err(ApiError::of("depth", format!("expected at most {most} moves")));
     }
+    let Some((moves, state)) = entry.scramble(depth, &mut generator) else {
+        let state = entry.random_state(depth, &mut generator);
+        let reason = || format!("the moves of {} cannot be undone, so it has no scrambles", puzzle.name());
+        return Ok((puzzle.format(&state.ok_or_else(|| ApiError::of("puzzle", reason()))?), String::new()));
+    };
+    let scramble = move_names(puzzle, &puzzle.in_hand("", &moves)).join(" ");
+    let reads_moves = puzzle.scramble(&scramble).is_some();
+    Ok((if reads_moves { scramble.clone() } else { puzzle.format(&state) }, scramble))
 }
 
 /// A request to solve that was found correct.
@@ -97,40 +81,35 @@ pub(super) struct CheckedRequest {
 /// # Errors
 /// Names the field, and what is expected.
 pub(super) fn check_request(request: SolveRequest) -> ApiResult<CheckedRequest> {
-    let (puzzle, goal) = (request.puzzle.clone(), request.goal.clone());
-    visit(&puzzle, goal.as_deref(), request)?
+    let entry = find(&request.puzzle, request.goal.as_deref())?;
+    with_entry!(entry, entry => check(&entry, request))
 }
 
-impl Visitor for SolveRequest {
-    type Output = ApiResult<CheckedRequest>;
-
-    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Self::Output {
-        let request = self;
-        let in_instance = |error: ParseError| ApiError::of("instance", error.0);
-        let puzzle = &**entry.puzzle();
-        let start = puzzle.parse(&request.instance).map_err(in_instance)?;
-        Playback::new(puzzle, &[], &request.instance, &[]).map_err(in_instance)?;
-        let plan = Solver::builder(entry.clone(), request.solver.clone()).plan()?;
-        let asked = request.solver.options.perimeter.unwrap_or(0);
-        let kept = if asked > MAX_NEW_PERIMETER { entry.cached_perimeter(plan.perimeter.class_bytes()) } else { None };
-        let most = kept.map_or(MAX_NEW_PERIMETER, |kept| kept.max(MAX_NEW_PERIMETER));
-        if asked > most {
-            let reason = "the cache holds no deeper one that fits `max_memory`, and building one takes long: \
-                          `costar perimeter` builds and keeps it";
-            return Err(ApiError::of("perimeter", format!("expected at most {most}, got {asked}: {reason}")));
-        }
-        let model = if let HeuristicPlan::Network { name, .. } = &plan.heuristic { Some(name.clone()) } else { None };
-        if model.is_some() {
-            puzzle.check_encodes(&start).map_err(in_instance)?;
-        }
-        let stopped = Record {
-            instance: request.instance.clone(),
-            model,
-            ended_by: Some(End::Limit(Limit::Stopped).to_string()),
-            ..planned_record(puzzle, &plan.options(0), &request.solver.limits)
-        };
-        let (puzzle, goal) = (request.puzzle.clone(), request.goal.clone());
-        let key = WorkerKey { puzzle, goal, heuristic: plan.heuristic };
-        Ok(CheckedRequest { key, request, stopped: Box::new(stopped) })
+fn check<P: Puzzle>(entry: &Entry<P>, request: SolveRequest) -> ApiResult<CheckedRequest> {
+    let in_instance = |error: ParseError| ApiError::of("instance", error.0);
+    let puzzle = &**entry.puzzle();
+    let start = puzzle.parse(&request.instance).map_err(in_instance)?;
+    Playback::new(puzzle, &[], &request.instance, &[]).map_err(in_instance)?;
+    let plan = Solver::builder(entry.clone(), request.solver.clone()).plan()?;
+    let asked = request.solver.options.perimeter.unwrap_or(0);
+    let kept = if asked > MAX_NEW_PERIMETER { entry.cached_perimeter(plan.perimeter.class_bytes()) } else { None };
+    let most = kept.map_or(MAX_NEW_PERIMETER, |kept| kept.max(MAX_NEW_PERIMETER));
+    if asked > most {
+        let reason = "the cache holds no deeper one that fits `max_memory`, and building one takes long: \
+                      `costar perimeter` builds and keeps it";
+        return Err(ApiError::of("perimeter", format!("expected at most {most}, got {asked}: {reason}")));
     }
+    let model = if let HeuristicPlan::Network { name, .. } = &plan.heuristic { Some(name.clone()) } else { None };
+    if model.is_some() {
+        puzzle.check_encodes(&start).map_err(in_instance)?;
+    }
+    let stopped = Record {
+        instance: request.instance.clone(),
+        model,
+        ended_by: Some(End::Limit(Limit::Stopped).to_string()),
+        ..planned_record(puzzle, &plan.options(0), &request.solver.limits)
+    };
+    let (puzzle, goal) = (request.puzzle.clone(), request.goal.clone());
+    let key = WorkerKey { puzzle, goal, heuristic: plan.heuristic };
+    Ok(CheckedRequest { key, request, stopped: Box::new(stopped) })
 }

@@ -24,7 +24,7 @@ const LARGEST: [(&str, f64); 6] = [
 /// An instance, and its search.
 #[derive(Debug)]
 pub(super) struct SolveRequest {
-    /// The puzzle, as [`visit`](crate::registry::visit()) knows it.
+    /// The puzzle, as [`find`](crate::registry::find) knows it.
     pub(super) puzzle: String,
     pub(super) goal: Option<String>,
     pub(super) instance: String,
@@ -95,7 +95,7 @@ impl Fields {
         self.take(name).map(|value| read(&value).ok_or_else(|| wrong(name, &value, expected))).transpose()
     }
 
-    /// The puzzle, as [`visit`](crate::registry::visit()) takes it: one of costar's, or one that the server was started with.
+    /// The puzzle, as [`find`](crate::registry::find) takes it: one of costar's, or one that the server was started with.
     pub(super) fn puzzle(&mut self, config: &ServerConfig) -> ApiResult<String> {
         let name = self.text("puzzle")?.unwrap_or_else(|| "cube3".into());
         find_puzzle(&name, config)

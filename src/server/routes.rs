@@ -17,7 +17,7 @@ use super::queue::{JobQueue, SubmittedSearch};
 use super::request::{Fields, SolveRequest};
 use super::worker::JobEvent;
 use super::{catalogue, puzzle_queries};
-use crate::registry::visit;
+use crate::registry::{find, with_entry};
 use crate::view;
 use axum::body::Body;
 use axum::extract::{Query, Request, State};
@@ -154,7 +154,8 @@ async fn scramble(State(queue): QueueState, pairs: Pairs) -> RouteResult {
     let puzzle = query.get("puzzle").cloned().unwrap_or_else(|| "cube3".into());
     in_background(move || {
         let name = catalogue::find_puzzle(&puzzle, &queue.config)?;
-        let (instance, scramble) = visit(&name, None, puzzle_queries::ScrambleRequest { depth, seed })??;
+        let (instance, scramble) =
+            with_entry!(find(&name, None)?, entry => puzzle_queries::scramble(&entry, depth, seed))?;
         let answer = json!({ "puzzle": puzzle, "instance": instance, "scramble": scramble, "seed": seed });
         Ok(Json(answer).into_response())
     })
@@ -168,7 +169,9 @@ async fn check(State(queue): QueueState, request: Request) -> RouteResult {
         let puzzle = fields.puzzle(&queue.config)?;
         let (goal, instance) = (fields.text("goal")?, fields.required_text("instance")?);
         fields.end()?;
-        Ok(Json(visit(&puzzle, goal.as_deref(), puzzle_queries::CheckInstance(&instance))?).into_response())
+        let entry = find(&puzzle, goal.as_deref())?;
+        let check = with_entry!(entry, entry => puzzle_queries::check_instance(&entry, &instance));
+        Ok(Json(check).into_response())
     })
     .await
 }

@@ -4,7 +4,7 @@ use super::request::SolveRequest;
 use crate::error::Result;
 use crate::json::short;
 use crate::puzzle::{Puzzle, move_names};
-use crate::registry::{Entry, Visitor, visit};
+use crate::registry::{Entry, find, with_entry};
 use crate::report::Record;
 use crate::search::{Incumbent, Progress};
 use crate::solver::{HeuristicPlan, Request, Solution, Solver, Watch};
@@ -90,31 +90,23 @@ pub(super) fn start(key: WorkerKey, stop: Arc<AtomicBool>, jobs: Receiver<Job>) 
     let name = format!("search {}", key.puzzle).replace('\0', "");
     thread::Builder::new().name(name).spawn(move || {
         let WorkerKey { puzzle, goal, .. } = key;
-        if let Err(error) = visit(&puzzle, goal.as_deref(), RunJobs { jobs, stop }) {
-            log::warn!("{puzzle}: {error}"); // the puzzle was there when the request was checked
+        match find(&puzzle, goal.as_deref()) {
+            Ok(entry) => with_entry!(entry, entry => run(entry, &jobs, stop)),
+            Err(error) => log::warn!("{puzzle}: {error}"), // the puzzle was there when the request was checked
         }
     })
 }
 
-struct RunJobs {
-    jobs: Receiver<Job>,
-    stop: Arc<AtomicBool>,
-}
-
-impl Visitor for RunJobs {
-    type Output = ();
-
-    fn visit<P: Puzzle>(self, entry: Entry<P>) {
-        let mut worker = ModelWorker { entry, stop: self.stop, solver: None };
-        while let Ok(Job { request, stop, events, permits }) = self.jobs.recv() {
-            let last = match worker.search(&request, &stop, &events) {
-                Ok(response) => JobEvent::Done(Box::new(response)),
-                Err(error) => JobEvent::Failed(error.to_string()),
-            };
-            drop(permits);
-            // The client may be gone.
-            let _ = events.try_send(last);
-        }
+fn run<P: Puzzle>(entry: Entry<P>, jobs: &Receiver<Job>, stop: Arc<AtomicBool>) {
+    let mut worker = ModelWorker { entry, stop, solver: None };
+    while let Ok(Job { request, stop, events, permits }) = jobs.recv() {
+        let last = match worker.search(&request, &stop, &events) {
+            Ok(response) => JobEvent::Done(Box::new(response)),
+            Err(error) => JobEvent::Failed(error.to_string()),
+        };
+        drop(permits);
+        // The client may be gone.
+        let _ = events.try_send(last);
     }
 }
 

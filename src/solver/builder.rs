@@ -4,7 +4,7 @@ use super::auto_device::{gains_from_cuda, is_faster_on_cuda};
 use super::models;
 use super::perimeter_cache::{PerimeterCache, perimeter_of};
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, ModelFacts, Plan, Request, SearchPlan};
-use super::reduction::{BuildStage, Reduction, SharedStages, Stages, stage_options};
+use super::reduction::{Reduction, SharedStages, Stages, build_stage, stage_options};
 use super::resolve::resolve;
 use super::{LoadedNetwork, Solver};
 use crate::error::{Error, Result, SettingError};
@@ -14,7 +14,7 @@ use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::heuristic::NetworkHeuristic;
 use crate::neural::model::Model;
 use crate::puzzle::Puzzle;
-use crate::registry::{Entry, Visitor as _, visit};
+use crate::registry::{Entry, find, with_entry};
 use crate::report::Record;
 use crate::search::beam::Beam;
 use crate::search::best_first::BestFirst;
@@ -190,27 +190,25 @@ impl<P: Puzzle> Builder<P> {
         else {
             return Ok(None);
         };
-        let stage = |model: Option<&Path>, is_last| BuildStage {
-            request: Request {
-                options: stage_options(is_last),
-                model: model.map(|folder| folder.display().to_string()),
-                device: device.choice(),
-                precision: self.request.precision,
-                limits: Limits { memory: self.request.limits.memory, ..Limits::default() },
-                memory_of_nodes: self.request.memory_of_nodes,
-                ..Request::default()
-            },
-            stop: Arc::clone(&self.stop),
+        let request = |model: Option<&Path>, is_last| Request {
+            options: stage_options(is_last),
+            model: model.map(|folder| folder.display().to_string()),
+            device: device.choice(),
+            precision: self.request.precision,
+            limits: Limits { memory: self.request.limits.memory, ..Limits::default() },
+            memory_of_nodes: self.request.memory_of_nodes,
+            ..Request::default()
         };
         let puzzle = self.entry.puzzle();
         let whole = match models::facts(None, &puzzle.name()) {
-            Ok(model) => Some(stage(Some(&model.folder), false).visit(self.entry.clone())?),
+            Ok(model) => Some(build_stage(self.entry.clone(), request(Some(&model.folder), false), &self.stop)?),
             Err(Error::Setting(_)) => None,
             Err(error) => return Err(error),
         };
         let names = puzzle.reduction();
         let build = |(number, name): (usize, &&str)| {
-            visit(name, None, stage((number == 0).then_some(folder), number + 1 == names.len()))?
+            let request = request((number == 0).then_some(folder), number + 1 == names.len());
+            with_entry!(find(name, None)?, entry => build_stage(entry, request, &self.stop))
         };
         let stages = names.iter().enumerate().map(build).collect::<Result<_>>()?;
         Ok(Some(Arc::new(Mutex::new(Stages { whole, stages }))))

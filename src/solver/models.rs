@@ -91,7 +91,7 @@ fn find_among(candidates: Vec<PathBuf>, missing: impl FnOnce() -> String) -> Res
     bail_setting!("model", "{}", missing())
 }
 
-/// The puzzle of the model in a folder, as [`visit`](crate::registry::visit()) takes it: its name, or the file beside the
+/// The puzzle of the model in a folder, as [`find`](crate::registry::find) takes it: its name, or the file beside the
 /// model.
 ///
 /// # Errors

@@ -13,7 +13,7 @@ use super::{LoadedNetwork, Solver};
 use crate::error::{Error, Result};
 use crate::puzzle::cube_n::stages::facelets_of_cube3;
 use crate::puzzle::{Cost, Move, Puzzle, move_names, replay};
-use crate::registry::{Entry, Visitor};
+use crate::registry::Entry;
 use crate::search::neighbourhood::shortened;
 use crate::search::perimeter::Perimeter;
 use crate::search::{Control, End, Incumbent, Limits, Search, SearchResult, Stats, Task};
@@ -114,35 +114,25 @@ pub(super) fn stage_options(is_last: bool) -> SearchOptions {
 }
 
 /// Builds the solver of a stage.
-pub(super) struct BuildStage {
-    pub(super) request: Request,
-    pub(super) stop: Arc<AtomicBool>,
-}
-
-impl Visitor for BuildStage {
-    type Output = Result<Stage>;
-
-    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Self::Output {
-        let mut solver = Solver::builder(entry, self.request).stop(self.stop).build()?;
-        let network = solver.network.clone();
-        let solve: Box<Solve> = Box::new(move |text, n, bound, limits, control| {
-            let puzzle = Arc::clone(solver.puzzle());
-            let plan = Plan { search: solver.plan.search.with_width(|_| n), ..solver.plan.clone() };
-            let built =
-                build_search(&plan, &solver.entry, SearchParts::default(), &mut solver.perimeters, &solver.stop);
-            let (search, _) = built.map_err(failed)?;
-            let start = puzzle.parse(text).map_err(failed)?;
-            let mut control = control.child(limits, bound, |_| None);
-            if bound.is_none() {
-                // The solution of a stage is only a part: it may cost anything.
-                (control.bound, control.good_enough) = (None, None);
-            }
-            let result = search.run(&*puzzle, &start, &mut *solver.heuristic, &mut control)?;
-            let names = result.moves.as_ref().map(|moves| move_names(&*puzzle, moves).join(" "));
-            Ok((result, names))
-        });
-        Ok(Stage { network, solve })
-    }
+pub(super) fn build_stage<P: Puzzle>(entry: Entry<P>, request: Request, stop: &Arc<AtomicBool>) -> Result<Stage> {
+    let mut solver = Solver::builder(entry, request).stop(Arc::clone(stop)).build()?;
+    let network = solver.network.clone();
+    let solve: Box<Solve> = Box::new(move |text, n, bound, limits, control| {
+        let puzzle = Arc::clone(solver.puzzle());
+        let plan = Plan { search: solver.plan.search.with_width(|_| n), ..solver.plan.clone() };
+        let built = build_search(&plan, &solver.entry, SearchParts::default(), &mut solver.perimeters, &solver.stop);
+        let (search, _) = built.map_err(failed)?;
+        let start = puzzle.parse(text).map_err(failed)?;
+        let mut control = control.child(limits, bound, |_| None);
+        if bound.is_none() {
+            // The solution of a stage is only a part: it may cost anything.
+            (control.bound, control.good_enough) = (None, None);
+        }
+        let result = search.run(&*puzzle, &start, &mut *solver.heuristic, &mut control)?;
+        let names = result.moves.as_ref().map(|moves| move_names(&*puzzle, moves).join(" "));
+        Ok((result, names))
+    });
+    Ok(Stage { network, solve })
 }
 
 /// The search `reduction`.

@@ -4,7 +4,7 @@ use costar::heuristic::{Estimates, Heuristic, HeuristicError, Query, zero};
 use costar::puzzle::cube3::Cube3;
 use costar::puzzle::{Notation as _, Puzzle, Rules as _, replay};
 use costar::random::generator;
-use costar::registry::{self, Entry, Visitor};
+use costar::registry::{Entry, find, with_entry};
 use costar::search::beam::{Beam, HashSlots};
 use costar::search::best_first::BestFirst;
 use costar::search::device::{DeviceEngine, RowNetwork};
@@ -185,54 +185,44 @@ fn beams<P: Puzzle>(n: usize, perimeter: &Perimeter<P::State>) -> [Beam<P::State
     [Beam::new(n / 2), wide.clone(), Beam { perimeter: perimeter.clone(), ..wide }]
 }
 
-/// Solves instances of a puzzle with one, two and three ranks.
-struct Compare {
-    n: usize,
-    instances: u64,
-    on_device: bool,
-}
-
-impl Visitor for Compare {
-    type Output = (usize, usize);
-
-    fn visit<P: Puzzle>(self, entry: Entry<P>) -> (usize, usize) {
-        let puzzle = &**entry.puzzle();
-        let goal = entry.goals()[0];
-        let perimeter = Perimeter::within(puzzle, 3, 200_000, &AtomicBool::new(false));
-        let (mut solved, mut refined) = (0, 0);
-        for number in 0..self.instances {
-            let scramble = entry.scramble(Some(4 + 3 * number), &mut generator(29, number));
-            let (_, start) = scramble.expect("the puzzle can be scrambled");
-            for (kind, beam) in beams::<P>(self.n, &perimeter).into_iter().enumerate() {
-                // A refinement that the limit ends is not the same on several ranks.
-                let nodes = if self.on_device && kind == 2 { 400_000 } else { 100 * self.n as u64 };
-                let limits = Limits { nodes: Some(nodes), ..Limits::default() };
-                let device = || self.on_device.then(|| engine(puzzle, &goal, kind));
-                let beam = || Beam { device: device(), hash_slots: HashSlots::Exactly(1 << 20), ..beam.clone() };
-                let beams = [beam(), beam(), beam()];
-                let searches = beams.each_ref().map(|beam| beam as &dyn Search<P>);
-                let run = |ranks, threads| shared(puzzle, &searches, &start, &goal, &limits, (ranks, threads));
-                let alone = run(1, 1).remove(0);
-                let about = format!("{}, instance {number}, beam {kind}", puzzle.name());
-                if let Some(moves) = &alone.moves {
-                    let (end, cost) = replay(puzzle, &start, moves).expect("legal moves");
-                    assert!(puzzle.is_goal(&end) && Some(cost) == alone.cost, "{about}");
-                    solved += 1;
-                    refined += usize::from(kind == 2 && alone.stats.iterations > 0);
-                }
-                for ranks in [2, 3] {
-                    for result in run(ranks, 1) {
-                        // Several ranks check the limit of nodes once a layer.
-                        if alone.end != End::Limit(Limit::Nodes) {
-                            let expected = (alone.end, &alone.moves, alone.cost);
-                            assert_eq!((result.end, &result.moves, result.cost), expected, "{about}, {ranks} ranks");
-                        }
+/// Solves instances of a puzzle with one, two and three ranks; counts the solved ones, and those that were refined.
+fn compare<P: Puzzle>(entry: &Entry<P>, n: usize, instances: u64, on_device: bool) -> (usize, usize) {
+    let puzzle = &**entry.puzzle();
+    let goal = entry.goals()[0];
+    let perimeter = Perimeter::within(puzzle, 3, 200_000, &AtomicBool::new(false));
+    let (mut solved, mut refined) = (0, 0);
+    for number in 0..instances {
+        let scramble = entry.scramble(Some(4 + 3 * number), &mut generator(29, number));
+        let (_, start) = scramble.expect("the puzzle can be scrambled");
+        for (kind, beam) in beams::<P>(n, &perimeter).into_iter().enumerate() {
+            // A refinement that the limit ends is not the same on several ranks.
+            let nodes = if on_device && kind == 2 { 400_000 } else { 100 * n as u64 };
+            let limits = Limits { nodes: Some(nodes), ..Limits::default() };
+            let device = || on_device.then(|| engine(puzzle, &goal, kind));
+            let beam = || Beam { device: device(), hash_slots: HashSlots::Exactly(1 << 20), ..beam.clone() };
+            let beams = [beam(), beam(), beam()];
+            let searches = beams.each_ref().map(|beam| beam as &dyn Search<P>);
+            let run = |ranks, threads| shared(puzzle, &searches, &start, &goal, &limits, (ranks, threads));
+            let alone = run(1, 1).remove(0);
+            let about = format!("{}, instance {number}, beam {kind}", puzzle.name());
+            if let Some(moves) = &alone.moves {
+                let (end, cost) = replay(puzzle, &start, moves).expect("legal moves");
+                assert!(puzzle.is_goal(&end) && Some(cost) == alone.cost, "{about}");
+                solved += 1;
+                refined += usize::from(kind == 2 && alone.stats.iterations > 0);
+            }
+            for ranks in [2, 3] {
+                for result in run(ranks, 1) {
+                    // Several ranks check the limit of nodes once a layer.
+                    if alone.end != End::Limit(Limit::Nodes) {
+                        let expected = (alone.end, &alone.moves, alone.cost);
+                        assert_eq!((result.end, &result.moves, result.cost), expected, "{about}, {ranks} ranks");
                     }
                 }
             }
         }
-        (solved, refined)
     }
+    (solved, refined)
 }
 
 /// A device for one rank of a kind of beam.
@@ -247,8 +237,8 @@ fn engine<P: Puzzle>(puzzle: &P, goal: &P::State, kind: usize) -> Arc<DeviceEngi
 fn a_beam_on_devices_gives_the_same_solution_on_any_number_of_ranks() {
     let (mut solved, mut refined) = (0, 0);
     for name in ["cube2", "cube3", "puzzle8", "puzzle15", "lightsout3", "pyraminx", "lrx9"] {
-        let compare = Compare { n: 60, instances: 2, on_device: true };
-        let found = registry::visit(name, None, compare).expect("there is such a puzzle");
+        let any = find(name, None).expect("there is such a puzzle");
+        let found = with_entry!(any, entry => compare(&entry, 60, 2, true));
         assert!(found.0 > 0, "{name} is never solved");
         solved += found.0;
         refined += found.1;
@@ -276,8 +266,8 @@ fn a_beam_gives_the_same_solution_on_any_number_of_ranks() {
     ];
     let (mut solved, mut refined) = (0, 0);
     for name in rules.map(str::to_owned).iter().chain(&files) {
-        let compare = Compare { n: 60, instances: 2, on_device: false };
-        let found = registry::visit(name, None, compare).expect("there is such a puzzle");
+        let any = find(name, None).expect("there is such a puzzle");
+        let found = with_entry!(any, entry => compare(&entry, 60, 2, false));
         assert!(found.0 > 0, "{name} is never solved");
         solved += found.0;
         refined += found.1;

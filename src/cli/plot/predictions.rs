@@ -9,7 +9,7 @@ use crate::neural::precision::Precision;
 use crate::plot::{Density, DepthKind, Histogram};
 use crate::puzzle::Puzzle;
 use crate::random::generator;
-use crate::registry::{Entry, Visitor, visit};
+use crate::registry::{Entry, find, with_entry};
 use crate::sampler::{Sampler, Source};
 use crate::solver::models;
 use anyhow::{Context as _, Result, anyhow};
@@ -23,50 +23,45 @@ use std::path::Path;
 pub(super) fn density(folder: &Path, args: &Args, depths: DepthKind, device: Device) -> Result<Density> {
     let config = ModelConfig::read(folder)?;
     let puzzle = args.puzzle.clone().map_or_else(|| models::puzzle_of(folder), Ok)?;
-    let density = visit(&puzzle, None, EvaluateModel { folder, config, args, depths, device });
-    density.with_context(|| format!("the model in {}: --puzzle names its puzzle", folder.display()))?
+    let entry = find(&puzzle, None);
+    let entry = entry.with_context(|| format!("the model in {}: --puzzle names its puzzle", folder.display()))?;
+    with_entry!(entry, entry => predict(&entry, folder, config, args, depths, device))
 }
 
-struct EvaluateModel<'a> {
-    folder: &'a Path,
+fn predict<P: Puzzle>(
+    entry: &Entry<P>,
+    folder: &Path,
     config: ModelConfig,
-    args: &'a Args,
-    depths: DepthKind,
+    args: &Args,
+    kind: DepthKind,
     device: Device,
-}
-
-impl Visitor for EvaluateModel<'_> {
-    type Output = Result<Density>;
-
-    fn visit<P: Puzzle>(self, entry: Entry<P>) -> Result<Density> {
-        let puzzle = &**entry.puzzle();
-        let Source { samples, default_depth } = entry.samples()?;
-        let EvaluateModel { folder, config, args, depths: kind, device } = self;
-        let model = Model::read(folder, puzzle, device, Some(Precision::auto(device)))?;
-        let trained = config.training["max_depth"].as_u64().and_then(|depth| u32::try_from(depth).ok());
-        let max_depth = args.max_depth.or(trained).unwrap_or(default_depth).clamp(1, 10_000);
-        let cells = config.encoding.cells;
-        let (rows, depths) = if kind == DepthKind::Distance {
-            let (states, distances) = exact_distances(&entry, args, max_depth)?;
-            let mut rows = Array2::zeros((states.len(), cells));
-            for (state, mut row) in states.iter().zip(rows.outer_iter_mut()) {
-                puzzle.encode(state, row.as_slice_mut().context("rows are contiguous")?);
-            }
-            (rows, distances)
-        } else {
-            let each = usize::try_from(args.scrambles().div_ceil(max_depth.into())).unwrap_or(usize::MAX);
-            let sampler = Sampler::new(samples, (cells, puzzle.move_count()), args.seed(), max_depth, each);
-            let rows: Vec<_> = (1..=max_depth).map(|depth| sampler.at_depth(depth)).collect();
-            let views: Vec<_> = rows.iter().map(|rows| rows.view()).collect();
-            let rows = concatenate(Axis(0), &views).context("rows of a puzzle are of one length")?;
-            (rows, (1..=max_depth).flat_map(|depth| std::iter::repeat_n(depth, each)).collect())
-        };
-        let values = RowEvaluator::new(model, device).evaluate(rows.view(), Query::Values)?.values;
-        let deepest = depths.iter().copied().max().unwrap_or(1).max(1);
-        let predictions: Vec<(u32, f32)> = depths.into_iter().zip(values).collect();
-        let histogram = Histogram::new(&predictions, deepest);
-        Ok(Density { name: config.puzzle, samples: config.samples, histogram, depths: kind })
-    }
+) -> Result<Density> {
+    let puzzle = &**entry.puzzle();
+    let Source { samples, default_depth } = entry.samples()?;
+    let model = Model::read(folder, puzzle, device, Some(Precision::auto(device)))?;
+    let trained = config.training["max_depth"].as_u64().and_then(|depth| u32::try_from(depth).ok());
+    let max_depth = args.max_depth.or(trained).unwrap_or(default_depth).clamp(1, 10_000);
+    let cells = config.encoding.cells;
+    let (rows, depths) = if kind == DepthKind::Distance {
+        let (states, distances) = exact_distances(entry, args, max_depth)?;
+        let mut rows = Array2::zeros((states.len(), cells));
+        for (state, mut row) in states.iter().zip(rows.outer_iter_mut()) {
+            puzzle.encode(state, row.as_slice_mut().context("rows are contiguous")?);
+        }
+        (rows, distances)
+    } else {
+        let each = usize::try_from(args.scrambles().div_ceil(max_depth.into())).unwrap_or(usize::MAX);
+        let sampler = Sampler::new(samples, (cells, puzzle.move_count()), args.seed(), max_depth, each);
+        let rows: Vec<_> = (1..=max_depth).map(|depth| sampler.at_depth(depth)).collect();
+        let views: Vec<_> = rows.iter().map(|rows| rows.view()).collect();
+        let rows = concatenate(Axis(0), &views).context("rows of a puzzle are of one length")?;
+        (rows, (1..=max_depth).flat_map(|depth| std::iter::repeat_n(depth, each)).collect())
+    };
+    let values = RowEvaluator::new(model, device).evaluate(rows.view(), Query::Values)?.values;
+    let deepest = depths.iter().copied().max().unwrap_or(1).max(1);
+    let predictions: Vec<(u32, f32)> = depths.into_iter().zip(values).collect();
+    let histogram = Histogram::new(&predictions, deepest);
+    Ok(Density { name: config.puzzle, samples: config.samples, histogram, depths: kind })
 }
 
 /// States of fresh scrambles of all depths, and their distances from the goal.
