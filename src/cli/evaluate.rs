@@ -11,8 +11,7 @@ use crate::registry::{Entry, with_entry};
 use crate::report::Refused;
 use crate::solver::{Request, SearchOptions, Solver, shown};
 use anyhow::Context as _;
-use serde::Serialize;
-use serde_json::Map;
+use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::iter;
@@ -30,16 +29,6 @@ pub(super) struct Args {
     /// The estimate of the cost-to-go: network, or one that costar puzzles lists
     #[arg(long, default_value = "network", value_name = "NAME")]
     heuristic: String,
-}
-
-/// The line of an instance.
-#[derive(Debug, Serialize)]
-struct Evaluation<'a> {
-    instance: &'a str,
-    /// The estimated cost-to-go.
-    h: f32,
-    /// The probability, by move name, that the move leads back towards the goal; `null` without a policy head.
-    moves: Option<Map<String, serde_json::Value>>,
 }
 
 pub(super) fn run(args: Args) -> Ending {
@@ -112,9 +101,9 @@ fn print_all<P: Puzzle>(solver: &mut Solver<P>, waiting: &mut Vec<(String, P::St
     for (i, (instance, _)) in waiting.drain(..).enumerate() {
         let moves = estimates.policy.as_ref().map(|policy| {
             let named = |(action, &probability)| (puzzle.move_name(action as Move), short(probability));
-            policy.row(i).iter().enumerate().map(named).collect()
+            policy.row(i).iter().enumerate().map(named).collect::<Value>()
         });
-        print_line(&Evaluation { instance: &instance, h: estimates.values[i] * unit, moves })?;
+        print_line(&json!({ "instance": instance, "h": short(estimates.values[i] * unit), "moves": moves }))?;
     }
     Ok(())
 }

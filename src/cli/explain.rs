@@ -1,32 +1,17 @@
 //! `costar solve --explain`: a solution move by move, with the heuristic's estimate of every state on the way.
 
 use super::solve::print_line;
+use crate::json::short;
 use crate::puzzle::{Puzzle, Style};
-use crate::report::{Record, whole};
+use crate::report::whole;
 use crate::solver::{Solution, Solver, shown};
 use anyhow::Result;
-use serde::Serialize;
+use serde_json::json;
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
-/// A solution and every state on its way, as JSON.
-#[derive(Debug, Serialize)]
-struct ExplainedRecord<'a> {
-    #[serde(flatten)]
-    report: &'a Record,
-    /// The start, and the state after each move.
-    steps: Vec<ExplainedState<String>>,
-}
-
-/// A state of a solution, in JSON as text; costs in the user's units.
-#[derive(Debug, Serialize)]
-struct ExplainedState<S> {
-    state: S,
-    #[serde(serialize_with = "whole")]
-    g: Option<f64>,
-    h: f32,
-    f: f32,
-}
+/// A state of a solution, and its g, h and f in the user's units.
+type ExplainedState<S> = (S, f64, f32, f32);
 
 /// Prints every state of a solution, with g, h and f = λ·g + h; λ is the search's, or 1 if it has none.
 ///
@@ -41,8 +26,7 @@ pub(super) fn print<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::St
     let moves = report.moves.iter().flatten().enumerate();
     let headings =
         std::iter::once("the instance".to_owned()).chain(moves.map(|(i, name)| format!("move {}, {name}", i + 1)));
-    for (heading, ExplainedState { state, g, h, f }) in headings.zip(steps(solver, solution)?) {
-        let g = g.unwrap_or(0.0);
+    for (heading, (state, g, h, f)) in headings.zip(steps(solver, solution)?) {
         writeln!(out, "{heading}: g {g}, h {h:.2}, f {f:.2}\n{}\n", solver.puzzle().draw(&state, style))?;
     }
     Ok(())
@@ -53,14 +37,12 @@ pub(super) fn print<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::St
 /// # Errors
 /// If the heuristic fails, or nothing can be printed.
 pub(super) fn print_json<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>) -> Result<()> {
-    let steps = steps(solver, solution)?.into_iter();
-    let steps = steps.map(|ExplainedState { state, g, h, f }| ExplainedState {
-        state: solver.puzzle().format(&state),
-        g,
-        h,
-        f,
+    let steps = steps(solver, solution)?.into_iter().map(|(state, g, h, f)| {
+        json!({ "state": solver.puzzle().format(&state), "g": whole(g), "h": short(h), "f": short(f) })
     });
-    print_line(&ExplainedRecord { report: &solution.record, steps: steps.collect() })
+    let mut record = json!(solution.record);
+    record["steps"] = steps.collect();
+    print_line(&record)
 }
 
 fn steps<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>) -> Result<Vec<ExplainedState<P::State>>> {
@@ -68,7 +50,7 @@ fn steps<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::State>) -> Re
     let (unit, lambda) = (shown(&*puzzle, 1), solution.record.lambda.unwrap_or(1.0));
     let mut step = |state: P::State, g: u32| -> Result<ExplainedState<P::State>> {
         let (g, h) = (shown(&*puzzle, g), f64::from(solver.estimate(&puzzle.normalized(&state))?) * unit);
-        Ok(ExplainedState { state, g: Some(g), h: h as f32, f: (lambda * g + h) as f32 })
+        Ok((state, g, h as f32, (lambda * g + h) as f32))
     };
     // The puzzle in the hand, for which the moves are named.
     let instance = &solution.record.instance;

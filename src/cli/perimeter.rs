@@ -1,7 +1,7 @@
 //! `costar perimeter`: builds the table of exact distances near the goals, and keeps it in the cache.
 
 use super::flags::check_model;
-use super::progress::{PerimeterBar, note};
+use super::progress::{note, perimeter_bar};
 use super::{Ending, NOT_SOLVED, OrInput as _, SUCCESS, check_input, puzzle_name, signal};
 use crate::cache;
 use crate::memory;
@@ -74,14 +74,13 @@ fn perimeter<P: Puzzle>(entry: &Entry<P>, args: Args) -> Ending {
         announce(&folder, &name, depth, &stop).or_input()?;
     }
     let started = Instant::now();
-    let bar = PerimeterBar::new();
     let extent = Extent { depth, bytes, time: None, count_last: args.count };
-    let mut show = |progress| bar.show(progress);
+    let mut show = perimeter_bar();
     let built = match args.count {
         true => folder.make_unsaved(extent, &stop, &mut show).map(|built| (built, None)),
         false => folder.make(extent, &stop, &mut show).map(|(built, kept)| (built, Some(kept))),
     };
-    drop(bar);
+    drop(show);
     let Some((perimeter, kept)) = built else {
         note!("costar: stopped; nothing is kept");
         return Ok(NOT_SOLVED);

@@ -4,7 +4,8 @@ use crate::puzzle::visible;
 use crate::quantity::{grouped, roughly};
 use crate::search::perimeter::PerimeterProgress;
 use crate::search::{Progress, ProofProgress};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
+pub use indicatif::ProgressBar;
+use indicatif::{ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
@@ -18,34 +19,18 @@ macro_rules! note {
 }
 pub(crate) use note;
 
-/// The progress bar of a training.
-#[derive(Debug)]
-pub struct TrainingBar(ProgressBar);
+/// The bar of a training of `total` samples that starts at `seen`.
+pub fn training_bar(total: u64, seen: u64, ranks: u64) -> ProgressBar {
+    let prefix = if ranks > 1 { format!("{ranks} ranks  ") } else { String::new() };
+    let template = format!("{prefix}{{bar:30}} {{human_pos}}/{{human_len}} samples  {{msg}}  {{eta_precise}} left");
+    let bar = with_style(ProgressBar::new(total).with_position(seen), &template);
+    bar.reset_eta();
+    bar
+}
 
-impl TrainingBar {
-    /// A bar of `total` samples that starts at `seen`.
-    pub fn new(total: u64, seen: u64, ranks: u64) -> Self {
-        let prefix = if ranks > 1 { format!("{ranks} ranks  ") } else { String::new() };
-        let template = format!("{prefix}{{bar:30}} {{human_pos}}/{{human_len}} samples  {{msg}}  {{eta_precise}} left");
-        let bar = with_style(ProgressBar::new(total).with_position(seen), &template);
-        bar.reset_eta();
-        TrainingBar(bar)
-    }
-
-    /// Sets the number of samples seen.
-    pub fn seen(&self, samples: u64) {
-        self.0.set_position(samples);
-    }
-
-    /// Sets the message beside the bar.
-    pub fn say(&self, message: String) {
-        self.0.set_message(message);
-    }
-
-    /// Prints a line above the bar, on the standard error stream even without a terminal.
-    pub fn note(&self, line: &str) {
-        if self.0.is_hidden() { note!("{line}") } else { self.0.println(visible(line)) }
-    }
+/// Prints a line above a bar, on the standard error stream even without a terminal.
+pub fn note_above(bar: &ProgressBar, line: &str) {
+    if bar.is_hidden() { note!("{line}") } else { bar.println(visible(line)) }
 }
 
 /// The progress line of a search.
@@ -107,24 +92,16 @@ fn describe_proof(proof: &ProofProgress) -> String {
     format!("{best}{excluded}; {percent:.0} % of {} excluded, {} left", proof.target, roughly(proof.seconds_left))
 }
 
-/// The progress bar of a perimeter.
-#[derive(Debug)]
-pub struct PerimeterBar(ProgressBar);
-
-impl PerimeterBar {
-    /// A bar of 1000 steps, for one layer after the other.
-    pub fn new() -> Self {
-        PerimeterBar(with_style(ProgressBar::new(1000), "{bar:30} {msg}  {eta_precise} left"))
-    }
-
-    /// Shows how much of a layer is done.
-    pub fn show(&self, progress: PerimeterProgress) {
+/// Shows how much of each layer of a perimeter is done, on a bar of 1000 steps.
+pub fn perimeter_bar() -> impl FnMut(PerimeterProgress) {
+    let bar = with_style(ProgressBar::new(1000), "{bar:30} {msg}  {eta_precise} left");
+    move |progress| {
         if progress.share == 0.0 {
-            self.0.reset_eta();
-            self.0.set_position(0);
+            bar.reset_eta();
+            bar.set_position(0);
         }
-        self.0.set_message(format!("states at distance {}", progress.depth));
-        self.0.set_position((1000.0 * progress.share) as u64);
+        bar.set_message(format!("states at distance {}", progress.depth));
+        bar.set_position((1000.0 * progress.share) as u64);
     }
 }
 

@@ -1,6 +1,6 @@
 //! `costar train`: opens a training, prints what it will do, and runs it.
 
-use super::progress::{TrainingBar, note};
+use super::progress::{ProgressBar, note, note_above, training_bar};
 use super::{DEFAULT_PUZZLE, Ending, OrInput as _, SUCCESS, ranks, signal};
 use crate::distributed::Group;
 use crate::distributed::rendezvous::Round;
@@ -134,8 +134,8 @@ fn train(shared: TrainCommand, entry: &dyn Trainable, example: &dyn Fn(&str) -> 
     }
     describe(&training, resumes, device, entry.takes_walks());
     let total = training.samples() + left.unwrap_or(0);
-    let bar = TrainingBar::new(total, training.samples(), training.ranks());
-    let say = || said.call_once(|| bar.note(STOPPING));
+    let bar = training_bar(total, training.samples(), training.ranks());
+    let say = || said.call_once(|| note_above(&bar, STOPPING));
     let ended = while_watching(&stop, say, || {
         training.run(&stop, &mut |event| {
             if stop.load(Ordering::Relaxed) {
@@ -212,27 +212,27 @@ fn describe(training: &Training, resumes: bool, device: Device, takes_walks: boo
 }
 
 /// Shows what a training reports.
-fn show(bar: &TrainingBar, event: &Event<'_>) {
+fn show(bar: &ProgressBar, event: &Event<'_>) {
     match event {
-        Event::Step { samples } => bar.seen(*samples),
+        Event::Step { samples } => bar.set_position(*samples),
         Event::Metrics(Metrics { samples_per_second, loss, absolute_error: error, learning_rate: rate, .. }) => {
             let speed = grouped(*samples_per_second as u64);
-            bar.say(format!("{speed}/s  loss {loss:.4}  error {error:.2} moves  rate {rate:.1e}"));
+            bar.set_message(format!("{speed}/s  loss {loss:.4}  error {error:.2} moves  rate {rate:.1e}"));
         }
-        Event::MetricsNotWritten(error) => bar.note(&format!("costar: the metrics are not written: {error}")),
+        Event::MetricsNotWritten(error) => note_above(bar, &format!("costar: the metrics are not written: {error}")),
         Event::Saved { folder, predictions } => {
-            bar.note(&format!("{}\ncostar: saved in {}", show_predictions(predictions), folder.display()));
+            note_above(bar, &format!("{}\ncostar: saved in {}", show_predictions(predictions), folder.display()));
         }
-        Event::NotSaved(error) => bar.note(&format!("costar: not saved: {error}; going on")),
+        Event::NotSaved(error) => note_above(bar, &format!("costar: not saved: {error}; going on")),
     }
 }
 
 /// Writes the metrics for TensorBoard. A file that cannot be written is reported and left; the training goes on.
-fn log_metrics(board: &mut Option<TensorBoard>, event: &Event<'_>, bar: &TrainingBar) {
+fn log_metrics(board: &mut Option<TensorBoard>, event: &Event<'_>, bar: &ProgressBar) {
     if let (Event::Metrics(metrics), Some(open)) = (event, &mut *board)
         && let Err(error) = open.write(metrics)
     {
-        bar.note(&format!("costar: --tensorboard: {error}; no more is written there"));
+        note_above(bar, &format!("costar: --tensorboard: {error}; no more is written there"));
         *board = None;
     }
 }

@@ -26,7 +26,7 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search_length: Option<usize>,
     /// Cost of the moves: a whole number, unless a user gave moves other costs.
-    #[serde(serialize_with = "whole")]
+    #[serde(serialize_with = "whole_cost")]
     pub cost: Option<f64>,
     /// The known optimal cost, from a file of instances.
     pub optimal_length: Option<u32>,
@@ -189,12 +189,13 @@ pub fn utc_now() -> Option<String> {
     OffsetDateTime::now_utc().replace_nanosecond(0).ok()?.format(&Rfc3339).ok()
 }
 
-/// Writes a whole number without a decimal point.
-pub(crate) fn whole<S: serde::Serializer>(number: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
-    match number {
-        Some(number) if number.fract() == 0.0 => serializer.serialize_some(&(*number as u64)),
-        number => serializer.serialize_some(number),
-    }
+/// A number, without a decimal point if it is whole.
+pub(crate) fn whole(number: f64) -> Value {
+    if number.fract() == 0.0 { (number as u64).into() } else { number.into() }
+}
+
+fn whole_cost<S: serde::Serializer>(cost: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    cost.map(whole).serialize(serializer)
 }
 
 fn show<T: std::fmt::Display>(value: &Option<T>) -> String {

@@ -10,39 +10,23 @@ use crate::report::Record;
 use crate::search::{End, Limit};
 use crate::solver::{HeuristicPlan, Solver, planned_record};
 use crate::view::Playback;
-use serde::Serialize;
+use serde_json::{Value, json};
 
 /// The deepest perimeter that is built for a request.
 const MAX_NEW_PERIMETER: u32 = 7;
 
-/// Whether an instance is possible, and its picture.
-#[derive(Debug, Default, Serialize)]
-pub(super) struct InstanceCheck {
-    possible: bool,
-    /// Why it is impossible.
-    reason: Option<String>,
-    /// The state, as text.
-    state: Option<String>,
-    /// Whether it is solved already.
-    solved: bool,
-    /// The scramble, without a solution.
-    playback: Option<Playback>,
-}
-
-/// Checks an instance. An impossible one is not an error.
-pub(super) fn check_instance<P: Puzzle>(entry: &Entry<P>, instance: &str) -> InstanceCheck {
+/// Whether an instance is possible, and its state and picture, or the reason. An impossible one is not an error.
+pub(super) fn check_instance<P: Puzzle>(entry: &Entry<P>, instance: &str) -> Value {
     let puzzle = &**entry.puzzle();
     let check = || {
         let state = puzzle.parse(instance)?;
-        Ok::<_, ParseError>(InstanceCheck {
-            possible: true,
-            reason: None,
-            state: Some(puzzle.format(&state)),
-            solved: puzzle.is_goal(&state),
-            playback: Some(Playback::new(puzzle, &entry.goals(), instance, &[])?),
-        })
+        let (text, solved) = (puzzle.format(&state), puzzle.is_goal(&state));
+        let scramble = Playback::new(puzzle, &entry.goals(), instance, &[])?;
+        Ok(json!({ "possible": true, "reason": null, "state": text, "solved": solved, "playback": scramble }))
     };
-    check().unwrap_or_else(|error| InstanceCheck { reason: Some(error.to_string()), ..InstanceCheck::default() })
+    check().unwrap_or_else(|ParseError(reason)| {
+        json!({ "possible": false, "reason": reason, "state": null, "solved": false, "playback": null })
+    })
 }
 
 /// The most moves of a scramble, unless the puzzle's own scrambles have more.
