@@ -7,6 +7,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use costar::distributed::{Group, LauncherEnv};
+use costar::exchange::Exchange as _;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -47,9 +47,9 @@
 //! | `server`, `cli` | HTTP and the command line, thin layers over `solver` and `train` | everything |
 //!
 //! Small files that several modules share: `error`, `random`, [`files`] (atomic writes), [`cache`] (tables on disk),
-//! [`memory`], `cpu_features`, [`quantity`] (numbers in texts), `json`, `waiting` (notices of long waits), `workers`
-//! (threads), and `tensors` (calls of libtorch). Only `neural`, `sampler::device`, `search::device` and `tensors` name
-//! the tensor library.
+//! [`memory`], `cpu_features`, [`quantity`] (numbers in texts), `json`, [`exchange`] (between processes), `waiting` (notices
+//! of long waits), `workers` (threads), and `tensors` (calls of libtorch). Only `neural`, `sampler::device`,
+//! `search::device` and `tensors` name the tensor library.
 //!
 //! # Cargo features
 //!
@@ -68,6 +68,7 @@ pub mod cli;
 mod cpu_features;
 pub mod distributed;
 mod error;
+pub mod exchange;
 pub mod files;
 pub mod heuristic;
 mod json;

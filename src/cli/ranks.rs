@@ -6,10 +6,10 @@ use crate::distributed::Group;
 use crate::distributed::launcher::{InvalidLauncherEnv, LauncherEnv};
 use crate::distributed::rendezvous::{ErrorExit, fail_before_joining};
 use crate::error::{Error, Result};
+use crate::exchange::{self, Exchange as _};
 use crate::memory;
 use crate::neural::device::use_local_device;
 use crate::report::Record;
-use crate::search::exchange::{self, DeviceBytes, Exchange};
 use crate::waiting::Waiting;
 use clap::parser::ValueSource;
 use clap::{Arg, Command};
@@ -90,26 +90,6 @@ fn given() -> Vec<String> {
 
 fn set(fail: Option<Fail>) {
     *FAIL.lock().unwrap_or_else(PoisonError::into_inner) = fail;
-}
-
-/// The ranks of a group share a search.
-impl Exchange for Group {
-    fn rank(&self) -> usize {
-        self.rank()
-    }
-
-    fn size(&self) -> usize {
-        self.size()
-    }
-
-    fn all_to_all(&self, to: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
-        self.all_to_all(&to)
-    }
-
-    unsafe fn all_to_all_on_device(&self, device: usize, to: &[DeviceBytes], from: &[DeviceBytes]) -> Result<bool> {
-        // SAFETY: the caller's promise.
-        unsafe { self.all_to_all_on_device(device, to, from) }
-    }
 }
 
 /// Checks that all ranks have the same settings of a command, and the same weights as in a template of its results.

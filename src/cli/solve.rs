@@ -9,12 +9,12 @@ use super::{
     BAD_INPUT, Ending, Failure, NOT_SOLVED, OrInput as _, SUCCESS, check_input, explain, output_file, view, with_flags,
 };
 use crate::distributed::Group;
+use crate::exchange::Exchange;
 use crate::memory;
 use crate::puzzle::{ParseError, Puzzle, Scramble, Style, visible};
 use crate::quantity::{self, grouped};
 use crate::registry::{Entry, has_own_rules, with_entry};
 use crate::report::{Record, Refused};
-use crate::search::exchange::Exchange;
 use crate::search::{End, Incumbent, Limit};
 use crate::solver::{DeeperPerimeter, Request, Solution, Solver, Watch};
 use crate::view::Playback;

@@ -6,9 +6,10 @@
 use super::c10d::{Gloo, Store};
 use super::launcher::LauncherEnv;
 use super::liveness::{HEARTBEAT_INTERVAL, Liveness, POLL_INTERVAL, heartbeats, left_key, watch};
-use super::nccl::{self, Communicator, DeviceBytes};
+use super::nccl::{self, Communicator};
 use super::rendezvous::{ErrorExit, Round, STARTED, check_not_stopped, join_timeout, leave, not_joined, open};
 use crate::error::{Context as _, Error, Result, bail};
+use crate::exchange::{DeviceBytes, Exchange};
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -110,16 +111,6 @@ impl Group {
         Ok(self.ask(|store| store.add(&host_key(), 0))?.max(1) as usize)
     }
 
-    /// The rank of this process, from 0.
-    pub fn rank(&self) -> usize {
-        self.env.rank
-    }
-
-    /// The number of ranks.
-    pub fn size(&self) -> usize {
-        self.env.size
-    }
-
     /// Whether this is rank 0, which writes files and prints.
     pub fn is_first(&self) -> bool {
         self.env.rank == 0
@@ -158,40 +149,6 @@ impl Group {
         self.wait_for(&passed)
     }
 
-    /// Sums over all ranks: the same bits on every rank.
-    ///
-    /// # Errors
-    /// If a rank has failed or died.
-    pub fn sum(&self, numbers: Vec<f32>) -> Result<Vec<f32>> {
-        self.by_gloo(|gloo| gloo.sum(numbers))
-    }
-
-    /// Sums numbers on a CUDA device over all ranks, in place, after all earlier work of the device: the same bits on every
-    /// rank. `false`, with nothing done, if a rank lacks NCCL.
-    ///
-    /// # Errors
-    /// If a rank has failed or died. If one dies later, the sums are undefined, and [`Group::check`] reports it.
-    ///
-    /// # Safety
-    /// There are `count` numbers at `address` on the CUDA device, until its work is done.
-    pub unsafe fn sum_on_device(&self, device: usize, address: *mut f32, count: usize) -> Result<bool> {
-        // SAFETY: this function's caller guarantees the same.
-        self.by_nccl(device, |communicator| unsafe { communicator.sum(address, count) })
-    }
-
-    /// Sends bytes on a CUDA device to each rank, and receives bytes from each, after all earlier work of the device. `false`,
-    /// with nothing done, if a rank lacks NCCL.
-    ///
-    /// # Errors
-    /// As [`Group::sum_on_device`].
-    ///
-    /// # Safety
-    /// As [`Exchange::all_to_all_on_device`](crate::search::exchange::Exchange::all_to_all_on_device).
-    pub unsafe fn all_to_all_on_device(&self, device: usize, to: &[DeviceBytes], from: &[DeviceBytes]) -> Result<bool> {
-        // SAFETY: this function's caller guarantees the same.
-        self.by_nccl(device, |communicator| unsafe { communicator.all_to_all(to, from) })
-    }
-
     /// Submits work to NCCL, which all ranks join together; `false`, with nothing done, if a rank lacks it.
     fn by_nccl(&self, device: usize, submit: impl FnOnce(&Communicator) -> Result<(), String>) -> Result<bool> {
         let communicator = match self.nccl.get() {
@@ -215,20 +172,6 @@ impl Group {
         let length = length_of(&self.by_gloo(|gloo| gloo.broadcast(length_bytes(&bytes)))?);
         let bytes = if self.is_first() { bytes } else { vec![0; length] };
         if length == 0 { Ok(bytes) } else { self.by_gloo(|gloo| gloo.broadcast(bytes)) }
-    }
-
-    /// Sends `to[r]` to each rank r, and returns the messages of all ranks to this one.
-    ///
-    /// # Errors
-    /// If a rank has failed or died.
-    ///
-    /// # Panics
-    /// If there is not one message for each rank.
-    pub fn all_to_all(&self, to: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
-        let lengths: Vec<Vec<u8>> = to.iter().map(|message| length_bytes(message)).collect();
-        let lengths = self.by_gloo(|gloo| gloo.all_to_all(&lengths, &vec![8; self.size()]))?;
-        let lengths: Vec<usize> = lengths.iter().map(|bytes| length_of(bytes)).collect();
-        self.by_gloo(|gloo| gloo.all_to_all(to, &lengths))
     }
 
     /// The next value of a counter of the group: 0 for the first call on any rank, then 1, and so on.
@@ -391,6 +334,38 @@ impl Group {
         let watcher = thread::spawn(move || watch(&store, &liveness, &stop, rank_and_size));
         *self.watcher.lock().unwrap_or_else(PoisonError::into_inner) = Some(watcher);
         Ok(())
+    }
+}
+
+/// Sums and messages of the host's memory go through Gloo, those of a CUDA device through NCCL.
+impl Exchange for Group {
+    fn rank(&self) -> usize {
+        self.env.rank
+    }
+
+    fn size(&self) -> usize {
+        self.env.size
+    }
+
+    fn all_to_all(&self, to: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        let lengths: Vec<Vec<u8>> = to.iter().map(|message| length_bytes(message)).collect();
+        let lengths = self.by_gloo(|gloo| gloo.all_to_all(&lengths, &vec![8; self.size()]))?;
+        let lengths: Vec<usize> = lengths.iter().map(|bytes| length_of(bytes)).collect();
+        self.by_gloo(|gloo| gloo.all_to_all(&to, &lengths))
+    }
+
+    unsafe fn all_to_all_on_device(&self, device: usize, to: &[DeviceBytes], from: &[DeviceBytes]) -> Result<bool> {
+        // SAFETY: this function's caller guarantees the same.
+        self.by_nccl(device, |communicator| unsafe { communicator.all_to_all(to, from) })
+    }
+
+    fn sum(&self, numbers: Vec<f32>) -> Result<Vec<f32>> {
+        self.by_gloo(|gloo| gloo.sum(numbers))
+    }
+
+    unsafe fn sum_on_device(&self, device: usize, address: *mut f32, count: usize) -> Result<bool> {
+        // SAFETY: this function's caller guarantees the same.
+        self.by_nccl(device, |communicator| unsafe { communicator.sum(address, count) })
     }
 }
 

@@ -4,6 +4,7 @@
 use super::group::Group;
 use super::liveness::POLL_INTERVAL;
 use crate::error::Result;
+use crate::exchange::{DeviceBytes, Exchange as _};
 use libloading::os::unix::Library as SharedLibrary;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
@@ -25,9 +26,6 @@ const ABORT_TIMEOUT: Duration = Duration::from_secs(2);
 const UINT8: c_int = 1;
 const FLOAT32: c_int = 7;
 const SUM: c_int = 0;
-
-/// Bytes on a CUDA device: their address and their number.
-pub(super) type DeviceBytes = (*mut u8, usize);
 
 /// The functions of NCCL and CUDA that costar uses.
 #[derive(Debug, Clone, Copy)]

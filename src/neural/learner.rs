@@ -10,6 +10,7 @@ use super::optimizer::AdamW;
 use super::parameters::Parameters;
 use super::precision::Precision;
 use crate::error::{Error, Result, SettingError};
+use crate::exchange::Exchange;
 use crate::memory;
 use crate::puzzle::Encoding;
 use crate::random::generator;
@@ -38,28 +39,6 @@ pub struct Losses {
     pub absolute_error: f64,
     /// Cross-entropy of the policy head, in nats; `None` without one.
     pub cross_entropy: Option<f64>,
-}
-
-/// Sums over processes that learn together.
-pub trait Sums {
-    /// How many processes there are.
-    fn size(&self) -> usize;
-
-    /// Replaces `count` numbers on the CUDA device by their sums, after all earlier work of the device; returns `false`, with
-    /// nothing done, if that is not possible.
-    ///
-    /// # Errors
-    /// If a process has failed.
-    ///
-    /// # Safety
-    /// The numbers must stay allocated until the device's work is done.
-    unsafe fn on_device(&self, device: usize, address: *mut f32, count: usize) -> Result<bool>;
-
-    /// The sums of numbers in the host's memory.
-    ///
-    /// # Errors
-    /// If a process has failed.
-    fn on_host(&self, numbers: Vec<f32>) -> Result<Vec<f32>>;
 }
 
 /// A network in training.
@@ -230,8 +209,8 @@ impl Learner {
     /// the same step.
     ///
     /// # Errors
-    /// See [`Learner::learn`]; and those of `sums`.
-    pub fn learn_together(&mut self, batch: &DeviceBatch, rate: f64, stop: bool, sums: &dyn Sums) -> Result<bool> {
+    /// See [`Learner::learn`]; and those of `ranks`.
+    pub fn learn_together(&mut self, batch: &DeviceBatch, rate: f64, stop: bool, ranks: &dyn Exchange) -> Result<bool> {
         let device = self.device;
         let (own, lengths) = in_step(device, || {
             let (gradients, losses) = self.gradients(batch);
@@ -239,9 +218,9 @@ impl Learner {
             let lengths = parts.map(|tensor| tensor.numel() as i64);
             (Tensor::cat(&parts.map(Tensor::detach), 0), lengths)
         })?;
-        let (summed, is_stopped) = self.sum(own, stop, sums)?;
+        let (summed, is_stopped) = self.sum(own, stop, ranks)?;
         in_step(device, || {
-            let means = summed.g_mul_scalar(1.0 / sums.size() as f64);
+            let means = summed.g_mul_scalar(1.0 / ranks.size() as f64);
             let mut parts = means.split_with_sizes(lengths, 0);
             let [losses, statistics] = [(); 2].map(|()| parts.pop().expect("there are four parts"));
             self.parameters.statistics().shallow_clone().copy_(&statistics);
@@ -251,20 +230,20 @@ impl Learner {
     }
 
     /// The sums of numbers on the device over all processes, and whether any process gave `stop`.
-    fn sum(&self, mut numbers: Tensor, stop: bool, sums: &dyn Sums) -> Result<(Tensor, bool)> {
+    fn sum(&self, mut numbers: Tensor, stop: bool, ranks: &dyn Exchange) -> Result<(Tensor, bool)> {
         let flag = if stop { 1.0 } else { 0.0 };
         if let tch::Device::Cuda(device) = self.device.0 {
             let (address, count) = (numbers.data_ptr().cast(), numbers.numel());
             // SAFETY: the tensor is contiguous, and its memory is only reused by later work of the same stream.
-            if unsafe { sums.on_device(device, address, count) }? {
+            if unsafe { ranks.sum_on_device(device, address, count) }? {
                 // The flag goes through the host, which need not wait for the device then.
-                let flags = sums.on_host(vec![flag])?;
+                let flags = ranks.sum(vec![flag])?;
                 return Ok((numbers, flags[0] > 0.0));
             }
         }
         let mut values = in_step(self.device, || host_values(&numbers))?;
         values.push(flag);
-        values = sums.on_host(values)?;
+        values = ranks.sum(values)?;
         let is_stopped = values.pop().is_some_and(|flags| flags > 0.0);
         in_step(self.device, || numbers.copy_(&Tensor::from_slice(&values)))?;
         Ok((numbers, is_stopped))

@@ -36,12 +36,12 @@
 use super::children::Hashes;
 use super::chunk_queue::ChunkQueue;
 use super::device::DeviceEngine;
-use super::exchange::Exchange;
 use super::limits::{Interrupt, stop_at, unless_failed};
 use super::nodes::{BackPointers, NodeId};
 use super::perimeter::Perimeter;
 use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats, Task};
 use crate::error::Result;
+use crate::exchange::Exchange;
 use crate::heuristic::Query;
 use crate::memory;
 use crate::puzzle::{Cost, Puzzle, State};

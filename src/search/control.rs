@@ -1,10 +1,10 @@
 //! The control of a search: its limits, its stop flag, and the callbacks that watch it.
 
 use super::CHECK_EVERY;
-use super::exchange::{Alone, Exchange};
 use super::limits::{Limit, Limits};
 use super::result::{Incumbent, Progress, Stats};
 use crate::error::Result;
+use crate::exchange::{Alone, Exchange};
 use crate::puzzle::Cost;
 use crate::workers;
 use std::sync::Arc;

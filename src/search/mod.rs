@@ -13,7 +13,6 @@
 //! | [`symmetric_images`] | any search on several symmetric images of an instance |
 //! | [`neighbourhood`] | the shortest path among the states around a known solution |
 //! | `limits`, `control`, `result` | limits, control and result of every search |
-//! | [`exchange`] | the processes that share a search |
 //! | `children` | duplicates among the children of many nodes, found on all cores |
 //! | `nodes`, `chunk_queue` | arena, open list, closed list; states that wait for an evaluation |
 //!
@@ -47,7 +46,6 @@ mod children;
 mod chunk_queue;
 mod control;
 pub mod device;
-pub mod exchange;
 mod exhaustive;
 mod frontier;
 pub mod idastar;

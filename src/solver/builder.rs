@@ -8,6 +8,7 @@ use super::reduction::{Reduction, SharedStages, Stages, build_stage, stage_optio
 use super::resolve::resolve;
 use super::{LoadedNetwork, Solver};
 use crate::error::{Error, Result, SettingError};
+use crate::exchange::Alone;
 use crate::heuristic::{Heuristic, zero};
 use crate::memory;
 use crate::neural::device::{Device, DeviceChoice};
@@ -21,7 +22,6 @@ use crate::search::best_first::BestFirst;
 use crate::search::bidirectional::Bidirectional;
 use crate::search::breadth_first::BreadthFirst;
 use crate::search::device::{DeviceEngine, RowNetwork};
-use crate::search::exchange::Alone;
 use crate::search::idastar::IterativeDeepening;
 use crate::search::nbs::NearOptimalBidirectional;
 use crate::search::perimeter::Perimeter;

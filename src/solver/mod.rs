@@ -57,6 +57,7 @@ pub use plan::{HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, Request, Sea
 pub use resolve::resolve;
 
 use crate::error::{Error, Result, bail_setting, ensure_setting};
+use crate::exchange::Exchange;
 use crate::heuristic::{Estimates, Heuristic, Query};
 use crate::memory;
 use crate::neural::device::Device;
@@ -64,7 +65,6 @@ use crate::neural::precision::Precision;
 use crate::puzzle::{Cost, Move, ParseError, Puzzle, move_names, replay};
 use crate::registry::Entry;
 use crate::report::{self, ProofRecord, Record};
-use crate::search::exchange::Exchange;
 use crate::search::{Control, End, Incumbent, Limits, Progress, Proof, Search, SearchResult};
 use builder::build_search;
 pub use perimeter_cache::DeeperPerimeter;

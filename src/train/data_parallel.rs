@@ -9,10 +9,10 @@ use super::checkpoint::RunPosition;
 use super::{TrainOptions, Trainable, Training};
 use crate::distributed::Group;
 use crate::error::{Result, bail_setting};
+use crate::exchange::Exchange as _;
 use crate::files;
 use crate::memory;
 use crate::neural::device::Device;
-use crate::neural::learner::Sums;
 use crate::neural::learner_state::STATE_FILES;
 use crate::neural::model::WEIGHTS;
 use crate::sampler::DeviceBatch;
@@ -121,20 +121,5 @@ impl Training {
             None => self.learner.learn(batch, rate).map(|()| false),
             Some(group) => self.learner.learn_together(batch, rate, stop.load(Ordering::Relaxed), &**group),
         }
-    }
-}
-
-impl Sums for Group {
-    fn size(&self) -> usize {
-        Group::size(self)
-    }
-
-    unsafe fn on_device(&self, device: usize, address: *mut f32, count: usize) -> Result<bool> {
-        // SAFETY: as the caller says.
-        unsafe { self.sum_on_device(device, address, count) }
-    }
-
-    fn on_host(&self, numbers: Vec<f32>) -> Result<Vec<f32>> {
-        self.sum(numbers)
     }
 }

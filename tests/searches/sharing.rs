@@ -1,5 +1,6 @@
 //! Searches shared by several ranks or threads give the same solution.
 
+use costar::exchange::Exchange;
 use costar::heuristic::{Estimates, Heuristic, HeuristicError, Query, zero};
 use costar::puzzle::cube3::Cube3;
 use costar::puzzle::{Notation as _, Puzzle, Rules as _, replay};
@@ -8,7 +9,6 @@ use costar::registry::{Entry, find, with_entry};
 use costar::search::beam::{Beam, HashSlots};
 use costar::search::best_first::BestFirst;
 use costar::search::device::{DeviceEngine, RowNetwork};
-use costar::search::exchange::Exchange;
 use costar::search::perimeter::{Extent, Perimeter};
 use costar::search::symmetric_images::ImageSearch;
 use costar::search::{Control, End, Limit, Limits, Search, SearchResult, Stats};
@@ -61,6 +61,10 @@ impl Exchange for Rank<'_> {
         let own = self.mailboxes.messages.lock().expect("no rank panics")[self.rank].clone();
         self.mailboxes.barrier.wait();
         Ok(own)
+    }
+
+    fn sum(&self, _: Vec<f32>) -> costar::Result<Vec<f32>> {
+        panic!("a search sums nothing")
     }
 }
 

@@ -4,6 +4,7 @@
 use super::{Instance, TakeIn};
 use crate::cli::ranks;
 use crate::distributed::Group;
+use crate::exchange::Exchange as _;
 use crate::report::Record;
 use anyhow::Result;
 use std::thread;

@@ -1,7 +1,7 @@
 //! The cut of a beam: which states are among the best of all ranks.
 
 use crate::error::Result;
-use crate::search::exchange::{DIGIT, Exchange};
+use crate::exchange::{DIGIT, Exchange};
 use crate::search::nodes::arena::NodeId;
 use crate::workers::{extend, in_ranges, on_each, parts, ranges};
 use serde::{Deserialize, Serialize};
@@ -166,7 +166,7 @@ pub(super) fn sorted(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::exchange::Alone;
+    use crate::exchange::Alone;
 
     #[test]
     fn the_cut_keeps_the_least_keys() {

@@ -4,8 +4,8 @@ use super::cut::Key;
 use super::offspring::{MIN_CHUNK, merged};
 use super::{BeamLayer, BeamRun};
 use crate::error::Result;
+use crate::exchange::Exchange;
 use crate::puzzle::{Puzzle, StateBytes};
-use crate::search::exchange::Exchange;
 use crate::workers::{on_each, parts};
 
 /// The bytes of a child's record without its state: key and move (its place), parent, cost and prior.

@@ -25,10 +25,10 @@
 //! | `nodes` | the open list and the stored states of a best-first search |
 
 use crate::error::{Error, Result};
+use crate::exchange::Alone;
 use crate::heuristic::HeuristicError;
 use crate::puzzle::Puzzle;
 use crate::quantity::grouped;
-use crate::search::exchange::Alone;
 use crate::search::limits::unless_failed;
 use crate::tensors::moves::DeviceMoves;
 use crate::tensors::{caught, host_numbers, is_out_of_memory, no_grad};

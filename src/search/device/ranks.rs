@@ -2,7 +2,7 @@
 //! all ranks.
 
 use crate::error::Result;
-use crate::search::exchange::{DIGIT, Exchange};
+use crate::exchange::{DIGIT, Exchange};
 use crate::tensors::host_numbers;
 use tch::{Device, Kind, Tensor};
 

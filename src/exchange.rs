@@ -1,6 +1,6 @@
-//! Messages between the processes that share a search.
+//! Messages and sums between the processes that share a search or a training.
 //!
-//! Everything goes through one collective operation, [`Exchange::all_to_all`].
+//! In a search, everything goes through one collective operation, [`Exchange::all_to_all`].
 
 use crate::error::{Error, Result};
 use serde::Serialize;
@@ -10,9 +10,9 @@ use serde::de::DeserializeOwned;
 pub const VERSION: u32 = 5;
 
 /// Bits of a key that a round of histograms tells apart.
-pub(super) const DIGIT: u32 = 12;
+pub(crate) const DIGIT: u32 = 12;
 
-/// The processes (ranks) that share a search, as seen by one of them.
+/// The processes (ranks) that share a search or a training, as seen by one of them.
 pub trait Exchange: Send + Sync {
     /// This rank, from 0.
     fn rank(&self) -> usize;
@@ -38,12 +38,30 @@ pub trait Exchange: Send + Sync {
     unsafe fn all_to_all_on_device(&self, _device: usize, _to: &[DeviceBytes], _from: &[DeviceBytes]) -> Result<bool> {
         Ok(false)
     }
+
+    /// The sums of numbers over all ranks: the same bits on every rank.
+    ///
+    /// # Errors
+    /// As [`Exchange::all_to_all`].
+    fn sum(&self, numbers: Vec<f32>) -> Result<Vec<f32>>;
+
+    /// As [`Exchange::sum`], in place on a CUDA device, after all earlier work of the device. `false`, with nothing done, if a
+    /// rank cannot do it.
+    ///
+    /// # Errors
+    /// As [`Exchange::all_to_all`]. If a rank dies later, the sums are undefined.
+    ///
+    /// # Safety
+    /// There are `count` numbers at `address` on the CUDA device, until its work is done.
+    unsafe fn sum_on_device(&self, _device: usize, _address: *mut f32, _count: usize) -> Result<bool> {
+        Ok(false)
+    }
 }
 
 /// Bytes on a device: where they begin, and their number.
 pub type DeviceBytes = (*mut u8, usize);
 
-/// The only process of a search.
+/// The only process of a search or a training.
 #[derive(Debug, Clone, Copy)]
 pub struct Alone;
 
@@ -58,6 +76,10 @@ impl Exchange for Alone {
 
     fn all_to_all(&self, to: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         Ok(to)
+    }
+
+    fn sum(&self, numbers: Vec<f32>) -> Result<Vec<f32>> {
+        Ok(numbers)
     }
 }
 
