@@ -5,7 +5,7 @@
 
 use costar::neural::device::Device;
 use costar::neural::network::NetworkKind;
-use costar::puzzle::{Encode, Encoding, Move, Notation, ParseError, Rules, laws};
+use costar::puzzle::{Encode, Encoding, Instance, Move, Notation, ParseError, Rules, laws};
 use costar::registry::Entry;
 use costar::solver::{Request, Solver};
 use costar::train::{Event, TrainOptions, Training};
@@ -69,14 +69,14 @@ impl Notation for TopSpin {
         MOVES[usize::from(action)].into()
     }
 
-    fn read(&self, text: &str) -> Result<Self::State, ParseError> {
+    fn read(&self, text: &str) -> Result<Instance<Self::State>, ParseError> {
         let refuse = || ParseError(format!("'{text}': expected the ten tokens 0 to 9, such as 3210456789"));
         let digits: Vec<u8> = text.trim().bytes().map(|digit| digit.wrapping_sub(b'0')).collect();
         let state = Self::State::try_from(digits).map_err(|_| refuse())?;
         let mut sorted = state;
         sorted.sort_unstable();
         // Every order of the tokens can be reached: a turn of a ring of ten is an odd permutation.
-        if sorted == self.goals()[0] { Ok(state) } else { Err(refuse()) }
+        if sorted == self.goals()[0] { Ok(state.into()) } else { Err(refuse()) }
     }
 
     fn format(&self, state: &Self::State) -> String {

@@ -76,7 +76,7 @@ pub(super) fn run(args: Args) -> Ending {
 }
 
 /// An instance of the file.
-struct Instance<S> {
+struct BenchInstance<S> {
     /// The id in a contest's table, and the number of wildcards.
     id: Option<(String, usize)>,
     text: String,
@@ -139,7 +139,7 @@ fn bench<P: Puzzle>(entry: Entry<P>, args: &Args, group: Option<&Group>, stop: &
 struct Bench<'a, P: Puzzle> {
     args: &'a Args,
     puzzle: Arc<P>,
-    instances: Vec<Instance<P::State>>,
+    instances: Vec<BenchInstance<P::State>>,
     /// The contest if the instances are its table.
     contest: Option<&'static Contest>,
     stop: &'a AtomicBool,
@@ -187,7 +187,7 @@ impl<P: Puzzle> Bench<'_, P> {
 
     /// Solves an instance; `None` if the search was interrupted, which is not a result.
     fn solve_one(&self, solver: &mut Solver<P>, i: usize, line: &SearchLine) -> Result<Option<Done>> {
-        let Instance { text, start, optimum, .. } = &self.instances[i];
+        let BenchInstance { text, start, optimum, .. } = &self.instances[i];
         let watch = Watch { stop: self.stop, progress: &mut |progress| line.show(progress), incumbents: &mut |_| () };
         let solution = solver.solve_watched(text, *start, watch);
         line.clear();
@@ -263,7 +263,7 @@ impl Args {
 }
 
 /// The instances to solve, from `--skip` on, and the instances beyond `--limit`: an earlier run may have had a larger limit.
-fn select<S>(mut instances: Vec<Instance<S>>, args: &Args) -> Result<[Vec<Instance<S>>; 2]> {
+fn select<S>(mut instances: Vec<BenchInstance<S>>, args: &Args) -> Result<[Vec<BenchInstance<S>>; 2]> {
     let (count, file) = (instances.len(), args.file.display());
     ensure!(narrow(args.skip) < count, "--skip {}: no instance is left of the {count} in {file}", args.skip);
     instances.drain(..narrow(args.skip));
@@ -316,7 +316,7 @@ fn in_parallel<'a>(jobs: Vec<HandAll<'a>>, stop: &AtomicBool, take_in: TakeIn<'_
 
 /// The instances of a file, and the contest if the file is a contest's table.
 #[expect(clippy::type_complexity, reason = "instances of any puzzle")]
-fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<(Vec<Instance<P::State>>, Option<&'static Contest>)> {
+fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<(Vec<BenchInstance<P::State>>, Option<&'static Contest>)> {
     let text = instances::read_file(path)?;
     let (written, contest): (Vec<(Option<_>, Written)>, _) =
         match contest::imported_instances(&text).with_context(|| path.display().to_string())? {
@@ -332,7 +332,7 @@ fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<(Vec<Instance<P::State>>, 
         let in_line = || format!("line {line} of {}", path.display());
         let (text, optimum) = instances::with_optimum(puzzle, &text).with_context(in_line)?;
         let start = puzzle.parse(text).with_context(in_line)?;
-        Ok(Instance { id, text: text.into(), start, optimum })
+        Ok(BenchInstance { id, text: text.into(), start, optimum })
     };
     let instances = written.into_iter().map(instance).collect::<Result<Vec<_>>>()?;
     ensure!(!instances.is_empty(), "{} holds no instance", path.display());
@@ -343,7 +343,7 @@ fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<(Vec<Instance<P::State>>, 
 fn submission<P: Puzzle>(
     puzzle: &P,
     contest: &Contest,
-    instances: &[Instance<P::State>],
+    instances: &[BenchInstance<P::State>],
     results: &[Option<Record>],
 ) -> Result<Vec<u8>> {
     let mut rows = Vec::new();
@@ -368,8 +368,8 @@ fn submission<P: Puzzle>(
 /// other benches from writing it.
 fn earlier<S>(
     out: &Path,
-    instances: &[Instance<S>],
-    beyond: &[Instance<S>],
+    instances: &[BenchInstance<S>],
+    beyond: &[BenchInstance<S>],
     template: &Record,
 ) -> Result<(Vec<Option<Record>>, File)> {
     let file = output_file::open_locked("bench", out).context("--out")?;

@@ -7,7 +7,7 @@ use super::cube3::notation::{self, Held};
 use super::cube3::{Cube3, CubeState, FACES, facelets, turns};
 use super::notation::bail_parse;
 use super::{
-    Block, Encode, Encoding, Grid, Indexed, Move, MoveTable, Notation, ParseError, Picture, Rules, Scramble,
+    Block, Encode, Encoding, Grid, Indexed, Instance, Move, MoveTable, Notation, ParseError, Picture, Rules,
     StateBytes, plain,
 };
 
@@ -70,16 +70,6 @@ impl Corners {
     fn move_of(self, turn: Move) -> Move {
         let (before, after) = (self.held(), self.turned(turn).held());
         (0..6).find(|&action| before.turned(action) == after).expect("every turn is one of the six moves")
-    }
-}
-
-impl Cube2 {
-    /// The cube in the hand: after a scramble of all twelve turns, or with the given facelets.
-    fn hand(&self, text: &str) -> Result<Corners, ParseError> {
-        if let Some(corners) = facelets::read_corners(text) {
-            return corners.map(Corners);
-        }
-        Ok(notation::quarter_turns(text, 2, Held::InTheEnd)?.into_iter().fold(Corners::SOLVED, Corners::turned))
     }
 }
 
@@ -157,8 +147,11 @@ impl Notation for Cube2 {
     }
 
     /// A scramble from solved, or 24 facelets in the order U R F D L B.
-    fn read(&self, text: &str) -> Result<Corners, ParseError> {
-        Ok(self.hand(text)?.held())
+    fn read(&self, text: &str) -> Result<Instance<Corners>, ParseError> {
+        match facelets::read_corners(text) {
+            Some(corners) => corners.map(|corners| Corners(corners).into()),
+            None => Ok(Instance::scramble(Corners::SOLVED, notation::quarter_turns(text, 2, Held::InTheEnd)?)),
+        }
     }
 
     fn block(&self, lines: &[&str]) -> Block {
@@ -169,22 +162,13 @@ impl Notation for Cube2 {
         self.row(state).iter().map(|&colour| FACES[usize::from(colour)]).collect()
     }
 
-    /// The moves as they are written, on the cube in the hand.
-    fn read_scramble(&self, text: &str) -> Option<Scramble<Corners>> {
-        if facelets::read_corners(text).is_some() {
-            return None;
-        }
-        let moves = notation::quarter_turns(text, 2, Held::InTheEnd).ok()?;
-        Some(Scramble::play(self, Corners::SOLVED, &moves))
-    }
-
     fn normalized(&self, state: &Corners) -> Corners {
         state.held()
     }
 
     /// The turns that leave the corner piece DBL where it is.
     fn in_hand(&self, instance: &str, moves: &[Move]) -> Vec<Move> {
-        let Ok(hand) = self.hand(&plain(instance)) else { return moves.to_vec() };
+        let Ok(hand) = self.state_in_hand(instance) else { return moves.to_vec() };
         let dbl = |corners: Corners| (0..8).find(|&place| corners.corner(place) % 8 == 6);
         let keeps = |turn: &Move| dbl(hand.turned(*turn)) == dbl(hand);
         let named = |&action: &Move| ALL_TURNS.filter(keeps).find(|&turn| hand.move_of(turn) == action);
@@ -192,7 +176,7 @@ impl Notation for Cube2 {
     }
 
     fn parse_solution(&self, instance: &str, solution: &str) -> Result<Vec<Move>, ParseError> {
-        let mut hand = self.hand(&plain(instance))?;
+        let mut hand = self.state_in_hand(instance)?;
         let turns = notation::quarter_turns(&plain(solution), 2, Held::AtTheStart)?;
         let step = |turn| {
             let action = hand.move_of(turn);

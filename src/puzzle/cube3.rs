@@ -16,7 +16,7 @@
 
 use super::move_costs::MoveCosts;
 use super::{
-    Block, Cost, Encode, Encoding, Grid, Move, MoveTable, Notation, ParseError, Picture, Rules, Scramble, StateBytes,
+    Block, Cost, Encode, Encoding, Grid, Instance, Move, MoveTable, Notation, ParseError, Picture, Rules, StateBytes,
     SymmetricImages, Symmetries, move_names, plain, rules::is_odd,
 };
 use facelets::{CORNER_COLOURS, EDGE_COLOURS};
@@ -267,15 +267,11 @@ impl Notation for Cube3 {
     }
 
     /// A scramble from solved, or 54 facelets in the order U R F D L B.
-    fn read(&self, text: &str) -> Result<CubeState, ParseError> {
+    fn read(&self, text: &str) -> Result<Instance<CubeState>, ParseError> {
         match facelets::read(text) {
-            Some(read) => read.map(|(state, _)| state),
-            None => Ok(turns::after(&self.read_moves(text)?)),
+            Some(read) => read.map(|(start, read_as)| Instance { start, moves: None, read_as }),
+            None => Ok(Instance::scramble(CubeState::SOLVED, self.read_moves(text)?)),
         }
-    }
-
-    fn read_as(&self, text: &str) -> Option<String> {
-        facelets::read(&plain(text))?.ok()?.1
     }
 
     fn block(&self, lines: &[&str]) -> Block {
@@ -290,11 +286,6 @@ impl Notation for Cube3 {
     /// 54 facelets in the order U R F D L B.
     fn format(&self, state: &CubeState) -> String {
         self.row(state).iter().map(|&colour| FACES[usize::from(colour)]).collect()
-    }
-
-    fn read_scramble(&self, text: &str) -> Option<Scramble<CubeState>> {
-        let moves = if facelets::read(text).is_some() { return None } else { self.read_moves(text).ok()? };
-        Some(Scramble::play(self, CubeState::SOLVED, &moves))
     }
 
     fn written(&self, moves: &[Move]) -> Vec<String> {

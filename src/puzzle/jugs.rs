@@ -5,7 +5,7 @@
 //! target in the inner loop, and written `(0,1)`.
 
 use super::notation::{bail_parse, ensure_parse, members};
-use super::{Block, Encode, Encoding, Move, Notation, ParseError, Picture, Rules, StateBytes};
+use super::{Block, Encode, Encoding, Instance, Move, Notation, ParseError, Picture, Rules, StateBytes};
 
 /// The most jugs.
 pub const MAX_JUGS: usize = 8;
@@ -193,14 +193,14 @@ impl Notation for Jugs {
 
     /// The volume in each jug, also as a drawing has it: `0: ███·· 3 of 5`. An empty text is the start, with the first jug
     /// full.
-    fn read(&self, text: &str) -> Result<Volumes, ParseError> {
+    fn read(&self, text: &str) -> Result<Instance<Volumes>, ParseError> {
         let drawn: Option<Vec<u8>> = text.lines().filter(|line| !line.trim().is_empty()).map(drawn_volume).collect();
         if let Some(volumes) = drawn.filter(|volumes| !volumes.is_empty()) {
-            return self.volumes(&volumes);
+            return self.volumes(&volumes).map(Instance::from);
         }
         match numbers(text)?[..] {
-            [] => Ok(self.start()),
-            ref given => self.volumes(given),
+            [] => Ok(self.start().into()),
+            ref given => self.volumes(given).map(Instance::from),
         }
     }
 

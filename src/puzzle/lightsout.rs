@@ -3,7 +3,7 @@
 //! A press undoes itself, and presses commute. A state has one bit per light.
 
 use super::notation::{bail_parse, ensure_parse, letters};
-use super::{Block, Encode, Encoding, Move, MoveTable, Notation, ParseError, Picture, Rules, Scramble, StateBytes};
+use super::{Block, Encode, Encoding, Instance, Move, MoveTable, Notation, ParseError, Picture, Rules, StateBytes};
 
 /// The side of the largest board: a move is a number below 255.
 pub const LARGEST: usize = 15;
@@ -159,9 +159,9 @@ impl<const WORDS: usize> Notation for LightsOut<WORDS> {
     }
 
     /// The lights row by row, or presses from the dark board.
-    fn read(&self, text: &str) -> Result<[u64; WORDS], ParseError> {
+    fn read(&self, text: &str) -> Result<Instance<[u64; WORDS]>, ParseError> {
         if self.are_presses(text) {
-            return Ok(Scramble::play(self, [0; WORDS], &self.read_moves(text)?).end());
+            return Ok(Instance::scramble([0; WORDS], self.read_moves(text)?));
         }
         let (size, count) = (self.size, self.presses.len());
         let mut lights = Vec::with_capacity(count);
@@ -178,7 +178,7 @@ impl<const WORDS: usize> Notation for LightsOut<WORDS> {
         lights.iter().enumerate().for_each(|(cell, lit)| state[cell / 64] |= lit << (cell % 64));
         let is_reached = self.is_goal(&reduce(&self.basis, state));
         ensure_parse!(is_reached, "no presses turn these lights off");
-        Ok(state)
+        Ok(state.into())
     }
 
     /// The rows of a board.
@@ -193,11 +193,6 @@ impl<const WORDS: usize> Notation for LightsOut<WORDS> {
 
     fn format(&self, state: &[u64; WORDS]) -> String {
         (0..self.presses.len()).map(|cell| if is_lit(state, cell) { '1' } else { '0' }).collect()
-    }
-
-    fn read_scramble(&self, text: &str) -> Option<Scramble<[u64; WORDS]>> {
-        let presses = if self.are_presses(text) { self.read_moves(text).ok()? } else { return None };
-        Some(Scramble::play(self, [0; WORDS], &presses))
     }
 
     fn picture(&self, state: &[u64; WORDS]) -> Picture {

@@ -23,7 +23,7 @@
 //! # Example: a puzzle in a few lines
 //!
 //! ```
-//! use costar::puzzle::{Encode, Encoding, Move, Notation, ParseError, Rules};
+//! use costar::puzzle::{Encode, Encoding, Instance, Move, Notation, ParseError, Rules};
 //!
 //! /// A dial with twelve positions; solved at 0.
 //! #[derive(Debug, Clone)]
@@ -53,9 +53,9 @@
 //!     fn move_name(&self, action: Move) -> String {
 //!         ["+", "-"][usize::from(action)].into()
 //!     }
-//!     fn read(&self, text: &str) -> Result<u8, ParseError> {
-//!         let number = text.trim().parse().ok().filter(|&number| number < 12);
-//!         number.ok_or_else(|| ParseError(format!("'{text}': expected a number from 0 to 11")))
+//!     fn read(&self, text: &str) -> Result<Instance<u8>, ParseError> {
+//!         let number = text.trim().parse::<u8>().ok().filter(|&number| number < 12);
+//!         number.map(Instance::from).ok_or_else(|| ParseError(format!("'{text}': expected a number from 0 to 11")))
 //!     }
 //!     fn format(&self, state: &u8) -> String {
 //!         state.to_string()
@@ -95,7 +95,7 @@ pub mod tiles;
 
 pub use encoding::{Encode, Encoding, Grid};
 pub use move_table::MoveTable;
-pub use notation::{Block, Notation, ParseError, Scramble, move_names};
+pub use notation::{Block, Instance, Notation, ParseError, Scramble, move_names};
 #[cfg(feature = "cli")]
 pub(crate) use notation::{counted, is_frame, members, unquoted, visible};
 pub(crate) use notation::{plain, without_comment};

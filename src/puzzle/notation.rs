@@ -1,5 +1,6 @@
 //! Text in and out: instances, moves and solutions as people write them, and pictures of states.
 
+use super::rules::not_legal;
 use super::{Geometry, Move, Picture, Rules, State, Style};
 
 /// The reason why a text is refused: what is wrong and what was expected, in one sentence.
@@ -52,7 +53,7 @@ pub enum Block {
 
 /// How a puzzle is written, and how it looks.
 ///
-/// Implement `read`, `read_moves` and `read_scramble`, which get text without invisible characters. Call `parse`,
+/// Implement `read` and `read_moves`, which get text without invisible characters. Call `parse`,
 /// `parse_moves` and `scramble`, which remove them.
 pub trait Notation: Rules {
     /// One line on how instances and moves are written.
@@ -95,18 +96,18 @@ pub trait Notation: Rules {
     /// # Errors
     /// Names the offending token and what was expected; refuses an instance that cannot be solved, with the reason.
     fn parse(&self, text: &str) -> Result<Self::State, ParseError> {
-        self.read(&plain(text))
+        Ok(self.normalized(&self.state_in_hand(text)?))
     }
 
-    /// [`Notation::parse`] of plain text.
+    /// Reads plain text: a state (`state.into()`), or moves ([`Instance::scramble`]).
     ///
     /// # Errors
     /// See [`Notation::parse`].
-    fn read(&self, text: &str) -> Result<Self::State, ParseError>;
+    fn read(&self, text: &str) -> Result<Instance<Self::State>, ParseError>;
 
     /// How an instance was read if there are several ways, as in `the faces in the order U L F R B D`.
-    fn read_as(&self, _text: &str) -> Option<String> {
-        None
+    fn read_as(&self, text: &str) -> Option<String> {
+        self.read(&plain(text)).ok()?.read_as
     }
 
     /// Whether lines are one instance, as the rows of a board are.
@@ -120,12 +121,8 @@ pub trait Notation: Rules {
     /// The moves that an instance is written as, for a text that [`Notation::parse`] reads; `None` if it is written as a
     /// state.
     fn scramble(&self, text: &str) -> Option<Scramble<Self::State>> {
-        self.read_scramble(&plain(text))
-    }
-
-    /// [`Notation::scramble`] of plain text.
-    fn read_scramble(&self, _text: &str) -> Option<Scramble<Self::State>> {
-        None
+        let Instance { start, moves, .. } = self.read(&plain(text)).ok()?;
+        Some(Scramble::play(self, start, &moves?))
     }
 
     /// The form in which [`Notation::parse`] returns a state of a [scramble](Notation::scramble): a cube in the hand may
@@ -139,16 +136,7 @@ pub trait Notation: Rules {
     /// # Errors
     /// See [`Notation::parse`].
     fn state_in_hand(&self, text: &str) -> Result<Self::State, ParseError> {
-        let text = plain(text);
-        self.read_scramble(&text).map_or_else(|| self.read_in_hand(&text), |scramble| Ok(scramble.end()))
-    }
-
-    /// The state that a plain text draws, as the puzzle is held in the hand. By default, as [`Notation::read`] has it.
-    ///
-    /// # Errors
-    /// See [`Notation::parse`].
-    fn read_in_hand(&self, text: &str) -> Result<Self::State, ParseError> {
-        self.read(text)
+        self.read(&plain(text))?.end(self)
     }
 
     /// The moves of a solution as they are named on the puzzle in the hand: see [`Notation::state_in_hand`].
@@ -195,6 +183,38 @@ pub trait Notation: Rules {
     }
 }
 
+/// An instance as it is written.
+#[derive(Debug, Clone)]
+pub struct Instance<S> {
+    /// The state, or the goal from which the moves start; of a cube in the hand, as it is held.
+    pub start: S,
+    /// The moves, unless it is written as a state.
+    pub moves: Option<Vec<Move>>,
+    /// How it was read if there are several ways.
+    pub read_as: Option<String>,
+}
+
+impl<S: State> Instance<S> {
+    /// Moves from a goal.
+    pub fn scramble(start: S, moves: Vec<Move>) -> Self {
+        Instance { start, moves: Some(moves), read_as: None }
+    }
+
+    /// The state after the moves.
+    fn end<P: Notation<State = S> + ?Sized>(&self, puzzle: &P) -> Result<S, ParseError> {
+        let mut moves = self.moves.iter().flatten().zip(1..);
+        moves.try_fold(self.start, |state, (&action, number)| {
+            puzzle.apply(&state, action).ok_or_else(|| not_legal(puzzle, &state, number, action))
+        })
+    }
+}
+
+impl<S> From<S> for Instance<S> {
+    fn from(start: S) -> Self {
+        Instance { start, moves: None, read_as: None }
+    }
+}
+
 /// An instance that is written as moves, and all states on the way: the last is the instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scramble<S> {
@@ -206,7 +226,7 @@ pub struct Scramble<S> {
 
 impl<S: State> Scramble<S> {
     /// Plays moves from a state. A move that is not legal there changes nothing.
-    pub fn play<P: Notation<State = S>>(puzzle: &P, start: S, moves: &[Move]) -> Scramble<S> {
+    pub fn play<P: Notation<State = S> + ?Sized>(puzzle: &P, start: S, moves: &[Move]) -> Scramble<S> {
         let mut state = start;
         let step = |&action: &Move| {
             state = puzzle.apply(&state, action).unwrap_or(state);

@@ -214,7 +214,7 @@ pub fn replay<P: Notation>(puzzle: &P, start: &P::State, moves: &[Move]) -> Resu
 }
 
 /// Refuses a move, and names the legal ones.
-fn not_legal<P: Notation>(puzzle: &P, state: &P::State, number: usize, action: Move) -> ParseError {
+pub(super) fn not_legal<P: Notation + ?Sized>(puzzle: &P, state: &P::State, number: usize, action: Move) -> ParseError {
     /// The most moves that are named.
     const NAMED: usize = 12;
     let moves = 0..puzzle.move_count() as Move;

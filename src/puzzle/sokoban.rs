@@ -9,7 +9,7 @@
 //! reads levels and finds their deadlock squares.
 
 use super::notation::{DIRECTIONS, ensure_parse, parse_directions};
-use super::{Block, Cost, Encode, Encoding, Move, Notation, ParseError, Picture, Rules, bits};
+use super::{Block, Cost, Encode, Encoding, Instance, Move, Notation, ParseError, Picture, Rules, bits};
 use hashbrown::HashMap;
 use level::{Level, NOWHERE};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -169,9 +169,9 @@ impl Notation for Sokoban {
     }
 
     /// A level in XSB, of several lines (a `|` ends a line too).
-    fn read(&self, text: &str) -> Result<Position, ParseError> {
+    fn read(&self, text: &str) -> Result<Instance<Position>, ParseError> {
         let (level, boxes, player) = Level::read(text)?;
-        Ok(Position { boxes, level: self.levels.index(level), player })
+        Ok(Position { boxes, level: self.levels.index(level), player }.into())
     }
 
     fn format(&self, state: &Position) -> String {

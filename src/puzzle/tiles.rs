@@ -7,8 +7,8 @@
 use super::notation::{DIRECTIONS, bail_parse, ensure_parse, is_frame, letters, members, parse_directions, unquoted};
 use super::rules::is_odd;
 use super::{
-    Block, Encode, Encoding, Indexed, Move, MoveTable, Notation, ParseError, Picture, Rules, Scramble, StateBytes,
-    SymmetricImage, SymmetricImages, replay,
+    Block, Encode, Encoding, Indexed, Instance, Move, MoveTable, Notation, ParseError, Picture, Rules, StateBytes,
+    SymmetricImage, SymmetricImages,
 };
 
 mod board;
@@ -230,9 +230,9 @@ impl<B: Board> Notation for Tiles<B> {
     }
 
     /// The tiles row by row, or moves from the goal.
-    fn read(&self, text: &str) -> Result<B, ParseError> {
+    fn read(&self, text: &str) -> Result<Instance<B>, ParseError> {
         if is_moves(text) {
-            return Ok(replay(self, &self.goal, &self.read_moves(text)?)?.0);
+            return Ok(Instance::scramble(self.goal, self.read_moves(text)?));
         }
         let tiles = read_tiles::<B>(text)?;
         if parity(&tiles, B::SIDE) != parity(&self.goal.tiles(), B::SIDE) {
@@ -249,7 +249,7 @@ impl<B: Board> Notation for Tiles<B> {
                 "no sequence of moves leads from this board to the goal: its parity is the other one ({remedy})"
             );
         }
-        Ok(B::pack(&tiles))
+        Ok(B::pack(&tiles).into())
     }
 
     /// The rows of a board.
@@ -271,11 +271,6 @@ impl<B: Board> Notation for Tiles<B> {
     fn format(&self, state: &B) -> String {
         let tiles: Vec<String> = state.tiles().iter().map(u8::to_string).collect();
         tiles.join(" ")
-    }
-
-    fn read_scramble(&self, text: &str) -> Option<Scramble<B>> {
-        let moves = if is_moves(text) { self.read_moves(text).ok()? } else { return None };
-        Some(Scramble::play(self, self.goal, &moves))
     }
 
     fn picture(&self, state: &B) -> Picture {

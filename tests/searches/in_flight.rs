@@ -1,7 +1,7 @@
 //! Batch searches generate children while a device evaluates earlier ones.
 
 use costar::heuristic::{Estimates, Heuristic, HeuristicError, Query};
-use costar::puzzle::{Encode, Encoding, Move, Notation, ParseError, Rules};
+use costar::puzzle::{Encode, Encoding, Instance, Move, Notation, ParseError, Rules};
 use costar::search::beam::Beam;
 use costar::search::best_first::BestFirst;
 use costar::search::{Control, End, Limits, Search};
@@ -50,8 +50,8 @@ impl Notation for Tree {
         action.to_string()
     }
 
-    fn read(&self, text: &str) -> Result<u64, ParseError> {
-        text.parse().map_err(|_| ParseError(format!("'{text}': expected a number")))
+    fn read(&self, text: &str) -> Result<Instance<u64>, ParseError> {
+        text.parse().map(u64::into).map_err(|_| ParseError(format!("'{text}': expected a number")))
     }
 
     fn format(&self, state: &u64) -> String {

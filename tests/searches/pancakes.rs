@@ -1,6 +1,6 @@
 //! A small puzzle whose every distance is known.
 
-use costar::puzzle::{Encode, Encoding, Move, Notation, ParseError, Rules, laws};
+use costar::puzzle::{Encode, Encoding, Instance, Move, Notation, ParseError, Rules, laws};
 
 /// Six pancakes in a stack; a move turns the top ones over. With `even`, only moves that keep the parity of the permutation are
 /// legal, so that half of the stacks cannot be sorted.
@@ -61,11 +61,11 @@ impl Notation for Pancakes {
         self.size(action).to_string()
     }
 
-    fn read(&self, text: &str) -> Result<[u8; 6], ParseError> {
+    fn read(&self, text: &str) -> Result<Instance<[u8; 6]>, ParseError> {
         let state: [u8; 6] = text.as_bytes().try_into().map_err(|_| ParseError("six letters".into()))?;
         let mut sorted = state;
         sorted.sort_unstable();
-        if &sorted == b"abcdef" { Ok(state) } else { Err(ParseError("the letters a to f".into())) }
+        if &sorted == b"abcdef" { Ok(state.into()) } else { Err(ParseError("the letters a to f".into())) }
     }
 
     fn format(&self, state: &[u8; 6]) -> String {

@@ -1,7 +1,7 @@
 //! A benchmark that several ranks share: a counter in the store hands the next instance to the next free rank, and rank 0
 //! writes all results.
 
-use super::{Instance, TakeIn};
+use super::{BenchInstance, TakeIn};
 use crate::cli::ranks;
 use crate::distributed::Group;
 use crate::exchange::Exchange as _;
@@ -14,7 +14,7 @@ use std::time::Duration;
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Checks that all ranks have read the same instances and have the same weights.
-pub(super) fn check_alike<S>(group: &Group, instances: &[Instance<S>], template: &Record) -> crate::Result<()> {
+pub(super) fn check_alike<S>(group: &Group, instances: &[BenchInstance<S>], template: &Record) -> crate::Result<()> {
     let texts: String = instances.iter().map(|instance| instance.text.clone() + "\n").collect();
     let checksum = crc32fast::hash(texts.as_bytes());
     let settings = format!("{} instances with the checksum {checksum:08x}", instances.len());

@@ -3,7 +3,7 @@
 use super::{Permutation, PermutationGroup, description, filled};
 use crate::puzzle::cube3::facelets;
 use crate::puzzle::notation::{bail_parse, ensure_parse, members, unquoted};
-use crate::puzzle::{Block, Geometry, Move, Notation, ParseError, Picture, Scramble, plain};
+use crate::puzzle::{Block, Geometry, Instance, Move, Notation, ParseError, Picture, plain};
 
 impl<const N: usize> Permutation<N> {
     /// Reads the normal form of a move's name; in another case, if no two moves differ in case alone.
@@ -149,29 +149,24 @@ impl<const N: usize> Notation for Permutation<N> {
         Ok(words.concat())
     }
 
-    fn read(&self, text: &str) -> Result<[u8; N], ParseError> {
-        match (self.read_symbols(text), &self.description.cube) {
-            (Some(state), _) => self.checked(state),
-            (None, Some(cube)) => Ok(self.of_colours(cube, &cube.held(&cube.hand(text)?.0).0)),
-            (None, None) => {
-                let moves = self.read_moves(text).map_err(|refusal| self.wrong_symbol(text).unwrap_or(refusal))?;
-                Ok(Scramble::play(self, self.goal, &moves).end())
-            }
+    fn read(&self, text: &str) -> Result<Instance<[u8; N]>, ParseError> {
+        if let Some(state) = self.read_symbols(text) {
+            return self.checked(state).map(Instance::from);
         }
+        let Some(cube) = &self.description.cube else {
+            let moves = self.read_moves(text).map_err(|refusal| self.wrong_symbol(text).unwrap_or(refusal))?;
+            return Ok(Instance { read_as: self.renamed(text), ..Instance::scramble(self.goal, moves) });
+        };
+        let instance = match cube.scramble(text) {
+            Some((start, moves)) => Instance::scramble(self.of_colours(cube, &start), moves),
+            None => self.of_colours(cube, &cube.hand(text)?.0).into(),
+        };
+        Ok(Instance { read_as: cube.read_as(text), ..instance })
     }
 
     fn format(&self, state: &[u8; N]) -> String {
         let symbols: Vec<&str> = state[..self.description.positions()].iter().map(|&i| self.symbol(i)).collect();
         symbols.join(if self.has_letters() { "" } else { " " })
-    }
-
-    fn read_as(&self, text: &str) -> Option<String> {
-        let text = plain(text);
-        match &self.description.cube {
-            Some(cube) => cube.read_as(&text),
-            None if self.read_symbols(&text).is_some() => None,
-            None => self.renamed(&text),
-        }
     }
 
     fn block(&self, lines: &[&str]) -> Block {
@@ -181,13 +176,6 @@ impl<const N: usize> Notation for Permutation<N> {
     fn normalized(&self, state: &[u8; N]) -> [u8; N] {
         let positions = self.description.positions();
         self.description.cube.as_ref().map_or(*state, |cube| filled(&cube.held(&state[..positions]).0))
-    }
-
-    fn read_in_hand(&self, text: &str) -> Result<[u8; N], ParseError> {
-        match &self.description.cube {
-            Some(cube) if !cube.is_stage() => Ok(self.of_colours(cube, &cube.hand(text)?.0)),
-            _ => self.read(text),
-        }
     }
 
     fn in_hand(&self, instance: &str, moves: &[Move]) -> Vec<Move> {
@@ -200,17 +188,6 @@ impl<const N: usize> Notation for Permutation<N> {
             Some(cube) if !cube.is_stage() => cube.parse_solution(&cube.hand(&plain(instance))?.0, &plain(solution)),
             _ => self.parse_moves(solution),
         }
-    }
-
-    fn read_scramble(&self, text: &str) -> Option<Scramble<[u8; N]>> {
-        if self.read_symbols(text).is_some() {
-            return None;
-        }
-        let (start, moves) = match &self.description.cube {
-            Some(cube) => cube.scramble(text).map(|(start, moves)| (self.of_colours(cube, &start), moves))?,
-            None => (self.goal, self.read_moves(text).ok()?),
-        };
-        Some(Scramble::play(self, start, &moves))
     }
 
     fn picture(&self, state: &[u8; N]) -> Picture {

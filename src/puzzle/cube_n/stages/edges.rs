@@ -19,7 +19,7 @@ use crate::puzzle::cube_n::{CubeN, Metric};
 use crate::puzzle::cube3::facelets;
 use crate::puzzle::notation::{bail_parse, ensure_parse};
 use crate::puzzle::rules::is_odd;
-use crate::puzzle::{Block, Encode, Encoding, Move, Notation, ParseError, Rules, Scramble, StateBytes, plain, replay};
+use crate::puzzle::{Block, Encode, Encoding, Instance, Move, Notation, ParseError, Rules, StateBytes, replay};
 
 /// The name of the puzzle.
 pub const NAME: &str = "cube5:edges";
@@ -227,18 +227,16 @@ impl Notation for Edges {
         self.cube.read_moves(text)
     }
 
-    fn read(&self, text: &str) -> Result<EdgeState, ParseError> {
+    fn read(&self, text: &str) -> Result<Instance<EdgeState>, ParseError> {
         if let Some(state) = Self::read_symbols(text) {
-            return Self::checked(state);
+            return Self::checked(state).map(Instance::from);
         }
-        match self.read_scramble(text) {
-            Some(scramble) => Ok(scramble.end()),
-            None => self.of_colours(&self.cube.hand(text)?.0),
+        let moves = self.read_moves(text).ok().filter(|moves| replay(self, &Self::GOAL, moves).is_ok());
+        if let Some(moves) = moves.filter(|_| self.cube.read_facelets(text).is_none()) {
+            return Ok(Instance::scramble(Self::GOAL, moves));
         }
-    }
-
-    fn read_as(&self, text: &str) -> Option<String> {
-        self.cube.read_facelets(&plain(text))?.ok()?.1
+        let (colours, read_as) = self.cube.hand(text)?;
+        Ok(Instance { start: self.of_colours(&colours)?, moves: None, read_as })
     }
 
     fn block(&self, lines: &[&str]) -> Block {
@@ -248,15 +246,6 @@ impl Notation for Edges {
     fn format(&self, state: &EdgeState) -> String {
         let symbol = |(place, &cell): (usize, &u8)| char::from(cell + if place < WINGS { b'a' } else { b'0' });
         state.iter().enumerate().map(symbol).collect()
-    }
-
-    fn read_scramble(&self, text: &str) -> Option<Scramble<EdgeState>> {
-        if Self::read_symbols(text).is_some() || self.cube.read_facelets(text).is_some() {
-            return None;
-        }
-        let moves = self.read_moves(text).ok()?;
-        replay(self, &Self::GOAL, &moves).ok()?;
-        Some(Scramble::play(self, Self::GOAL, &moves))
     }
 }
 
@@ -336,7 +325,7 @@ mod tests {
             assert_eq!(edges.is_goal(&state), is_solved, "{scramble}");
         }
         for scramble in ["2R 2U", "2U R 2D", "2U R F", "M"] {
-            assert!(edges.read_scramble(scramble).is_none(), "{scramble}");
+            assert!(edges.scramble(scramble).is_none(), "{scramble}");
             assert!(edges.parse(scramble).is_err(), "{scramble}");
         }
         let same = |one: &str, other: &str| {
