@@ -18,18 +18,18 @@ pub(crate) fn heuristics(puzzle: &Sokoban) -> Vec<PerState<Position>> {
 /// The estimate of a level: the pushes of the cheapest matching of boxes to goals; if steps count, also the steps that
 /// the player needs to a box. Admissible: boxes are pushed as if nothing else stood in the way.
 fn estimate(levels: Arc<Levels>, by_moves: bool) -> impl Fn(&Position) -> f32 + Send + Sync {
-    // One for each thread that estimates at the same time.
-    let matchings: Mutex<Vec<Matching>> = Mutex::default();
+    // The player's steps do not change the assignment, so the last one is kept.
+    let last: Mutex<Option<(u32, Squares, i64)>> = Mutex::default();
     move |position| {
-        let idle = || matchings.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = || last.lock().unwrap_or_else(PoisonError::into_inner);
         let level = levels.of(position);
         if position.boxes.is_subset(&level.goals) {
             return 0.0;
         }
-        let mut matching = idle().pop().unwrap_or_default();
-        let pushes = matching.pushes(level, position);
-        idle().push(matching);
-        let Some(pushes) = pushes else { return HOPELESS };
+        let known = last().filter(|(number, boxes, _)| (*number, *boxes) == (position.level, position.boxes));
+        let pushes = known.map_or_else(|| pushes(level, &position.boxes), |(.., pushes)| pushes);
+        *last() = Some((position.level, position.boxes, pushes));
+        let Ok(pushes) = u32::try_from(pushes) else { return HOPELESS };
         (pushes + if by_moves { steps_to_a_box(level, position) } else { 0 }) as f32
     }
 }
@@ -55,99 +55,56 @@ fn steps_to_a_box(level: &Level, position: &Position) -> u32 {
     0
 }
 
-/// The assignment problem, by the Hungarian method with potentials (Kuhn 1955, Munkres 1957; in the O(n³) form of Jonker
-/// and Volgenant 1987). The player's steps do not change it, so the last result is kept.
-#[derive(Debug, Default)]
-struct Matching {
-    last: Option<(u32, Squares, Option<u32>)>,
-    costs: Vec<i64>,
-    row_potential: Vec<i64>,
-    column_potential: Vec<i64>,
-    matched: Vec<usize>,
-    /// The column before each column on the augmenting path.
-    previous: Vec<usize>,
-    least: Vec<i64>,
-    used: Vec<bool>,
-}
-
 /// The cost of a box and a goal that it cannot be pushed to.
 const UNREACHABLE_COST: i64 = 1 << 32;
 
-/// Fills a buffer anew.
-fn reset<T: Clone>(buffer: &mut Vec<T>, length: usize, value: T) {
-    buffer.clear();
-    buffer.resize(length, value);
+/// The least sum of pushes; more than a `u32` holds if a box finds no goal.
+fn pushes(level: &Level, boxes: &Squares) -> i64 {
+    let boxes: Vec<u8> = boxes.iter().collect();
+    cheapest(boxes.len(), level.pushes.len(), |row, column| match level.pushes[column][usize::from(boxes[row])] {
+        UNREACHABLE => UNREACHABLE_COST,
+        pushes => pushes.into(),
+    })
 }
 
-impl Matching {
-    /// The least sum of pushes; `None` if a box finds no goal.
-    fn pushes(&mut self, level: &Level, position: &Position) -> Option<u32> {
-        if let Some((number, boxes, pushes)) = self.last
-            && number == position.level
-            && boxes == position.boxes
-        {
-            return pushes;
-        }
-        self.costs.clear();
-        for square in position.boxes.iter() {
-            self.costs.extend(level.pushes.iter().map(|pushes| match pushes[usize::from(square)] {
-                UNREACHABLE => UNREACHABLE_COST,
-                pushes => i64::from(pushes),
-            }));
-        }
-        let cost = self.solve(position.boxes.len(), level.pushes.len());
-        let pushes = u32::try_from(cost).ok();
-        self.last = Some((position.level, position.boxes, pushes));
-        pushes
-    }
-
-    /// The cost of the cheapest assignment of each row to its own column; `rows` ≤ `columns`. Rows and columns count from 1,
-    /// 0 stands for none.
-    fn solve(&mut self, rows: usize, columns: usize) -> i64 {
-        reset(&mut self.row_potential, rows + 1, 0);
-        reset(&mut self.column_potential, columns + 1, 0);
-        reset(&mut self.matched, columns + 1, 0);
-        reset(&mut self.previous, columns + 1, 0);
-        (1..=rows).for_each(|row| self.add(row, columns));
-        -self.column_potential[0]
-    }
-
-    /// Adds a row along the shortest augmenting path.
-    fn add(&mut self, row: usize, columns: usize) {
-        self.matched[0] = row;
-        reset(&mut self.least, columns + 1, i64::MAX);
-        reset(&mut self.used, columns + 1, false);
+/// The cost of the cheapest assignment of each row to its own column; `rows` ≤ `columns`. By the Hungarian method with
+/// potentials (Kuhn 1955, Munkres 1957; in the O(n³) form of Jonker and Volgenant 1987). Inside, rows and columns count from
+/// 1, 0 stands for none, and `previous` has the column before each column on the augmenting path.
+fn cheapest(rows: usize, columns: usize, cost: impl Fn(usize, usize) -> i64) -> i64 {
+    let (mut row_potential, mut column_potential) = (vec![0; rows + 1], vec![0; columns + 1]);
+    let (mut matched, mut previous) = (vec![0; columns + 1], vec![0; columns + 1]);
+    for row in 1..=rows {
+        matched[0] = row;
+        let (mut least, mut used) = (vec![i64::MAX; columns + 1], vec![false; columns + 1]);
         let mut column = 0;
-        while self.matched[column] != 0 {
-            self.used[column] = true;
-            let from = self.matched[column];
-            let (mut delta, mut next) = (i64::MAX, 0);
-            for to in (1..=columns).filter(|&to| !self.used[to]) {
-                let reduced =
-                    self.costs[(from - 1) * columns + to - 1] - self.row_potential[from] - self.column_potential[to];
-                if reduced < self.least[to] {
-                    (self.least[to], self.previous[to]) = (reduced, column);
+        while matched[column] != 0 {
+            used[column] = true;
+            let (from, mut delta, mut next) = (matched[column], i64::MAX, 0);
+            for to in (1..=columns).filter(|&to| !used[to]) {
+                let reduced = cost(from - 1, to - 1) - row_potential[from] - column_potential[to];
+                if reduced < least[to] {
+                    (least[to], previous[to]) = (reduced, column);
                 }
-                if self.least[to] < delta {
-                    (delta, next) = (self.least[to], to);
+                if least[to] < delta {
+                    (delta, next) = (least[to], to);
                 }
             }
             for to in 0..=columns {
-                if self.used[to] {
-                    self.row_potential[self.matched[to]] += delta;
-                    self.column_potential[to] -= delta;
-                } else if to > 0 {
-                    self.least[to] -= delta;
+                if used[to] {
+                    row_potential[matched[to]] += delta;
+                    column_potential[to] -= delta;
+                } else {
+                    least[to] -= delta;
                 }
             }
             column = next;
         }
         while column != 0 {
-            let before = self.previous[column];
-            self.matched[column] = self.matched[before];
-            column = before;
+            matched[column] = matched[previous[column]];
+            column = previous[column];
         }
     }
+    -column_potential[0]
 }
 
 #[cfg(test)]
@@ -162,12 +119,10 @@ mod tests {
     #[test]
     fn the_assignment_is_the_cheapest_of_all() {
         let mut generator = generator(4, 0);
-        let mut matching = Matching::default();
         for _ in 0..500 {
             let columns = 1 + below(&mut generator, 5);
             let rows = 1 + below(&mut generator, columns);
-            matching.costs = (0..rows * columns).map(|_| below(&mut generator, 20) as i64).collect();
-            let costs = matching.costs.clone();
+            let costs: Vec<i64> = (0..rows * columns).map(|_| below(&mut generator, 20) as i64).collect();
             fn best(costs: &[i64], columns: usize, row: usize, taken: u32) -> i64 {
                 if row * columns == costs.len() {
                     return 0;
@@ -177,7 +132,8 @@ mod tests {
                     .min()
                     .expect("there are enough columns")
             }
-            assert_eq!(matching.solve(rows, columns), best(&costs, columns, 0, 0), "{costs:?}");
+            let found = cheapest(rows, columns, |row, column| costs[row * columns + column]);
+            assert_eq!(found, best(&costs, columns, 0, 0), "{costs:?}");
         }
     }
 
