@@ -34,11 +34,17 @@ impl Default for Hashes {
 impl Hashes {
     /// Adds a hash and returns whether it is new.
     pub(super) fn insert(&mut self, hash: u64) -> bool {
-        self.shards[shard_of(hash)].insert_hash(hash)
+        self.table_mut(hash).insert_hash(hash)
     }
 
-    /// Adds the hashes of all pieces. Returns, for each piece, the indices of its new hashes, in order.
-    pub(super) fn insert_all(&mut self, threads: usize, pieces: &[&[u64]]) -> Vec<Vec<u32>> {
+    /// Adds the hashes of all pieces. Returns, for each piece, the indices of its new hashes, in order; `is_new` adds one to its
+    /// table.
+    pub(super) fn insert_all(
+        &mut self,
+        threads: usize,
+        pieces: &[&[u64]],
+        is_new: impl Fn(&mut HashTable, u64) -> bool + Sync,
+    ) -> Vec<Vec<u32>> {
         let sorted = on_each(threads, pieces.to_vec(), |hashes| {
             Bins::new((0..).zip(hashes).map(|(child, &hash)| (shard_of(hash), IndexedHash { hash, child })))
         });
@@ -47,7 +53,7 @@ impl Hashes {
         let none = || pieces.iter().map(|hashes| vec![0; hashes.len().div_ceil(BITS)]).collect::<Vec<Vec<u64>>>();
         let insert = |table: &mut HashTable, piece: usize, IndexedHash { hash, child }, new: &mut Vec<Vec<u64>>| {
             let i = child as usize;
-            new[piece][i / BITS] |= u64::from(table.insert_hash(hash)) << (i % BITS);
+            new[piece][i / BITS] |= u64::from(is_new(table, hash)) << (i % BITS);
         };
         let new = visit(threads, &mut self.shards, &sorted, |indexed| indexed.hash, none, insert);
         let fresh = |piece: usize| {
@@ -64,12 +70,27 @@ impl Hashes {
         let mut found = Vec::new();
         extend(threads, &mut found, hashes.len(), GRAIN, |i| {
             if let Some(&next) = hashes.get(i + PREFETCH_AHEAD) {
-                self.shards[shard_of(next)].prefetch(next);
+                self.table(next).prefetch(next);
             }
             let hash = hashes[i];
-            hash == 0 || self.shards[shard_of(hash)].contains_hash(hash)
+            hash == 0 || self.table(hash).contains_hash(hash)
         });
         found
+    }
+
+    /// The table of a hash.
+    pub(super) fn table(&self, hash: u64) -> &HashTable {
+        &self.shards[shard_of(hash)]
+    }
+
+    pub(super) fn table_mut(&mut self, hash: u64) -> &mut HashTable {
+        &mut self.shards[shard_of(hash)]
+    }
+
+    /// Reserves memory for `more` hashes, as many in each table.
+    pub(super) fn reserve_exact(&mut self, more: usize) {
+        let each = more / self.shards.len();
+        self.shards.iter_mut().for_each(|shard| shard.reserve_exact(each));
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -170,7 +191,7 @@ mod tests {
                     let known = hashes.contains_all(threads, column);
                     assert!(new.iter().all(|&i| !known[i as usize]), "none of the new hashes was added before");
                 }
-                assert_eq!(hashes.insert_all(threads, part), expected, "{threads} threads");
+                assert_eq!(hashes.insert_all(threads, part, HashTable::insert_hash), expected, "{threads} threads");
                 assert!(part.iter().all(|column| hashes.contains_all(threads, column).iter().all(|known| *known)));
                 assert_eq!(hashes.len(), one_by_one.len());
             }

@@ -90,7 +90,7 @@ impl<S: State> Perimeter<S> {
         let mut growth = puzzle.move_count() as f64;
         for distance in 1..=depth.min(StateTable::MAX_COST) {
             let expected = layer.len() as f64 * growth;
-            if table.len().saturating_add(expected as usize) > capacity {
+            if table.0.len().saturating_add(expected as u64) > capacity as u64 {
                 break;
             }
             let last = distance == depth || expected * growth > capacity as f64;
@@ -158,7 +158,7 @@ impl<S: State> Perimeter<S> {
     /// The number of entries: states, or classes.
     pub fn len(&self) -> usize {
         match &self.table {
-            PerimeterTable::States(table) => table.len(),
+            PerimeterTable::States(table) => table.0.len() as usize,
             PerimeterTable::Classes(table, _) => table.counts.iter().map(|count| count.classes as usize).sum(),
         }
     }
@@ -171,7 +171,7 @@ impl<S: State> Perimeter<S> {
     /// The bytes that it takes.
     pub fn bytes(&self) -> u64 {
         match &self.table {
-            PerimeterTable::States(table) => table.bytes(),
+            PerimeterTable::States(table) => table.0.bytes(),
             PerimeterTable::Classes(table, _) => table.layers.iter().map(layer::ClassLayer::bytes).sum(),
         }
     }
@@ -335,7 +335,7 @@ impl<S: State> Perimeter<S> {
     #[inline]
     pub(super) fn prefetch(&self, key: u64) {
         match &self.table {
-            PerimeterTable::States(table) => table.prefetch(key),
+            PerimeterTable::States(table) => table.0.table(key).prefetch(key),
             PerimeterTable::Classes(table, _) => {
                 if let Some(last) = table.layers.last() {
                     last.prefetch(key);

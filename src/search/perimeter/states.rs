@@ -1,11 +1,12 @@
-//! A perimeter by states: 60 bits of a hash and the cost of each, 13 bytes in all.
+//! A perimeter by states: 62 bits of a hash and the cost of each, 13 bytes in all.
 //!
 //! About one lookup in 10¹⁰ of a state outside hits an entry by mistake; a walk to the goal finds that out. (With 10⁸
-//! states, two share an entry in one puzzle of two hundred.)
+//! states, two share an entry in one puzzle of nine hundred.)
 
 use crate::puzzle::{Move, Puzzle, State};
+use crate::search::children::{Hashes, parent_ranges};
 use crate::search::nodes::hash_table::HashTable;
-use crate::workers::{cores, on_own_threads};
+use crate::workers::{cores, on_each};
 use foldhash::quality::FixedState;
 use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,59 +28,37 @@ pub(super) struct AddedLayer<S> {
     pub(super) has_level_moves: bool,
 }
 
-/// Hashes whose lines are loaded together.
-const LOADED_AT_ONCE: usize = 64;
+/// Children that are made together.
+const CHILDREN_AT_ONCE: usize = 1 << 15;
 
-/// A set of hashes with their costs, in parts that threads fill at the same time: the first 4 bits of a hash give its part.
-#[derive(Debug, Default)]
-pub(super) struct StateTable {
-    parts: [HashTable; StateTable::PARTS],
-}
+/// Hashes with their costs.
+#[derive(Default)]
+pub(super) struct StateTable(pub(super) Hashes);
 
-/// The word of a hash in its part: the next 56 bits of the hash, and the cost plus 1.
+/// The word of a hash: its upper 56 bits, and the cost plus 1.
 fn word(hash: u64, cost: u8) -> u64 {
-    (hash << 4) & !0xff | (u64::from(cost) + 1)
+    hash & !0xff | (u64::from(cost) + 1)
 }
 
-/// The cost of a hash that is in its part; adds the hash with this cost if it is not.
-fn find_or_insert(part: &mut HashTable, hash: u64, cost: u8) -> Option<u8> {
+/// The cost of a hash in its table; adds the hash with this cost if it is not there.
+fn find_or_insert(table: &mut HashTable, hash: u64, cost: u8) -> Option<u8> {
     let word = word(hash, cost);
-    part.find_or_insert(word, |other| other ^ word < 256).map(|found| found as u8 - 1)
+    table.find_or_insert(word, |other| other ^ word < 256).map(|found| found as u8 - 1)
 }
 
 impl StateTable {
-    const PARTS: usize = 16;
     pub(super) const MAX_COST: u32 = 254;
-
-    pub(super) fn len(&self) -> usize {
-        self.parts.iter().map(HashTable::len).sum()
-    }
-
-    fn part(hash: u64) -> usize {
-        (hash >> 60) as usize
-    }
 
     pub(super) fn find(&self, hash: u64) -> Option<u8> {
         let word = word(hash, 0);
-        self.parts[Self::part(hash)].find(word, |other| other ^ word < 256).map(|found| found as u8 - 1)
+        self.0.table(hash).find(word, |other| other ^ word < 256).map(|found| found as u8 - 1)
     }
 
     pub(super) fn insert(&mut self, hash: u64, cost: u8) -> bool {
-        find_or_insert(&mut self.parts[Self::part(hash)], hash, cost).is_none()
+        find_or_insert(self.0.table_mut(hash), hash, cost).is_none()
     }
 
-    pub(super) fn bytes(&self) -> u64 {
-        self.parts.iter().map(|part| part.bytes() as u64).sum()
-    }
-
-    /// Loads the line of a hash into the cache.
-    #[inline]
-    pub(super) fn prefetch(&self, hash: u64) {
-        self.parts[Self::part(hash)].prefetch(word(hash, 0));
-    }
-
-    /// Adds the new states one move from a layer: each core makes all of them, and keeps those of its parts. Ends early,
-    /// incomplete, once `stop` is set.
+    /// Adds the new states one move from a layer. Ends early, incomplete, once `stop` is set.
     pub(super) fn add_layer<P: Puzzle>(
         &mut self,
         puzzle: &P,
@@ -89,54 +68,33 @@ impl StateTable {
         last: bool,
         stop: &AtomicBool,
     ) -> AddedLayer<P::State> {
-        let cores = if layer.len() < 1 << 12 { 1 } else { cores() };
-        let parts_per_core = Self::PARTS.div_ceil(cores);
-        let fill = |first: usize, parts: &mut [HashTable]| {
-            let mut added = AddedLayer { states: Vec::new(), count: 0, has_level_moves: false };
-            parts.iter_mut().for_each(|part| part.reserve_exact(expected / Self::PARTS));
-            let mut waiting = Vec::with_capacity(2 * LOADED_AT_ONCE);
-            let mut insert_all = |waiting: &mut Vec<(P::State, u64)>| {
-                // Loading all lines at once waits for memory once.
-                waiting.iter().for_each(|&(_, hash)| parts[Self::part(hash) - first].prefetch(word(hash, 0)));
-                for (state, hash) in waiting.drain(..) {
-                    match find_or_insert(&mut parts[Self::part(hash) - first], hash, cost) {
-                        Some(known) => added.has_level_moves |= known == cost - 1,
-                        None => {
-                            added.count += 1;
-                            if !last {
-                                added.states.push(state);
-                            }
-                        }
-                    }
-                }
-            };
-            let own = first..first + parts_per_core;
-            for state in layer {
-                for action in 0..puzzle.move_count() as Move {
-                    // Walking back from the goals: a state one move before this one.
-                    let Some(before) = puzzle.apply(state, puzzle.inverse(action)) else { continue };
-                    let hash = key(&before);
-                    if own.contains(&Self::part(hash)) {
-                        waiting.push((before, hash));
-                    }
-                }
-                if waiting.len() >= LOADED_AT_ONCE {
-                    insert_all(&mut waiting);
-                    if stop.load(Ordering::Relaxed) {
-                        break;
-                    }
-                }
+        let (threads, moves) = (cores(), puzzle.move_count());
+        let has_level_moves = AtomicBool::new(false);
+        let is_new = |table: &mut HashTable, hash: u64| {
+            let known = find_or_insert(table, hash, cost);
+            if known == Some(cost - 1) {
+                has_level_moves.store(true, Ordering::Relaxed);
             }
-            insert_all(&mut waiting);
-            added
+            known.is_none()
         };
-        let shares = self.parts.chunks_mut(parts_per_core).enumerate().collect();
-        let mut all = AddedLayer { states: Vec::new(), count: 0, has_level_moves: false };
-        for added in on_own_threads(cores, shares, |(i, parts)| fill(i * parts_per_core, parts)) {
-            all.states.extend(added.states);
-            all.count += added.count;
-            all.has_level_moves |= added.has_level_moves;
+        let (mut states, mut count) = (Vec::new(), 0);
+        self.0.reserve_exact(expected);
+        for parents in layer.chunks((CHILDREN_AT_ONCE / moves.max(1)).max(1)) {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let made = on_each(threads, parent_ranges(threads, 0..parents.len(), moves), |range| {
+                let moves = (0..moves as Move).map(|action| puzzle.inverse(action));
+                let children =
+                    parents[range].iter().flat_map(|state| moves.clone().filter_map(|back| puzzle.apply(state, back)));
+                children.map(|child| (child, key(&child))).unzip::<_, _, Vec<_>, Vec<_>>()
+            });
+            let hashes: Vec<&[u64]> = made.iter().map(|(_, hashes)| &hashes[..]).collect();
+            for ((children, _), new) in made.iter().zip(self.0.insert_all(threads, &hashes, is_new)) {
+                count += new.len();
+                states.extend(new.iter().filter(|_| !last).map(|&i| children[i as usize]));
+            }
         }
-        all
+        AddedLayer { states, count, has_level_moves: has_level_moves.into_inner() }
     }
 }
