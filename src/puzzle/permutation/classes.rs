@@ -116,8 +116,13 @@ impl<const N: usize> Symmetries<[u8; N]> for StateSymmetries<N> {
     }
 
     fn inverse(&self, state: &[u8; N]) -> Option<[u8; N]> {
-        let homes = self.homes.as_ref().filter(|_| self.classes_hold_inverses);
-        homes?.inverse(&self.puzzle.goal, state)
+        if !self.classes_hold_inverses {
+            return None;
+        }
+        // All symbols differ: symbol i is at home at position i.
+        let mut inverse = *state;
+        (0..self.puzzle.description.positions()).for_each(|place| inverse[usize::from(state[place])] = place as u8);
+        Some(inverse)
     }
 
     fn child(&self, state: &[u8; N], action: Move) -> [u8; N] {

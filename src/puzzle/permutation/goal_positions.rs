@@ -3,7 +3,9 @@
 
 use super::Description;
 use crate::random::generator;
+use foldhash::fast::FixedState;
 use rand::RngCore as _;
+use std::collections::HashMap;
 use std::iter::{once, repeat_with};
 
 /// Finds the home of every symbol of a state: its position in the goal.
@@ -12,11 +14,8 @@ pub(super) struct Homes {
     pieces: Vec<Piece>,
     /// For each symbol, a random number.
     codes: Vec<u64>,
-    /// For each position, the signature of its symbol in the goal.
-    signatures: Vec<u64>,
-    /// The home of each signature, by the first bits of its product with an odd number.
-    slots: Vec<u16>,
-    factor: u64,
+    /// The home of the symbol with each signature.
+    homes: HashMap<u64, usize, FixedState>,
 }
 
 /// The positions of a piece.
@@ -60,20 +59,9 @@ impl Homes {
             };
             pieces.extend(once(first).chain(0..positions).map(with).find(tells)?);
         }
-        let mut signatures = vec![0; positions];
-        for (place, signature) in pieces.iter().flat_map(|piece| piece.signatures(&codes, goal)) {
-            signatures[place] = signature;
-        }
-        // Enough slots that a few thousand factors are enough to find one without collisions.
-        let size = (positions * positions / 16).next_power_of_two().max(2);
-        let without_collisions = |factor: u64| {
-            let mut slots = vec![u16::MAX; size];
-            let mut place =
-                |(home, &signature)| std::mem::replace(&mut slots[slot(factor, size, signature)], home) == u16::MAX;
-            (0..).zip(&signatures).all(&mut place).then_some((slots, factor))
-        };
-        let (slots, factor) = repeat_with(|| random.next_u64() | 1).take(1_000_000).find_map(without_collisions)?;
-        Some(Homes { pieces, codes, signatures, slots, factor })
+        let signatures = pieces.iter().flat_map(|piece| piece.signatures(&codes, goal));
+        let homes = signatures.map(|(place, signature)| (signature, place)).collect();
+        Some(Homes { pieces, codes, homes })
     }
 
     /// The state after the inverse of a scramble that leads to `state`; `None` for some states that no scramble reaches.
@@ -81,19 +69,10 @@ impl Homes {
         // The state is the goal with its positions permuted: the inverse permutes them back.
         let mut inverse = *state;
         for (place, signature) in self.pieces.iter().flat_map(|piece| piece.signatures(&self.codes, state)) {
-            let home = usize::from(self.slots[slot(self.factor, self.slots.len(), signature)]);
-            if self.signatures.get(home) != Some(&signature) {
-                return None;
-            }
-            inverse[home] = goal[place];
+            inverse[*self.homes.get(&signature)?] = goal[place];
         }
         Some(inverse)
     }
-}
-
-/// One of `size` slots, a power of two.
-fn slot(factor: u64, size: usize, signature: u64) -> usize {
-    (signature.wrapping_mul(factor) >> (64 - size.trailing_zeros())) as usize
 }
 
 /// The pieces of the orbit of `first`, if it and its mate are of one piece, and all others of as few positions as the moves
