@@ -31,25 +31,14 @@ struct Partition {
 
 /// One for each kind of the blank's cell; that of the corner is Korf and Felner's.
 const PARTITIONS: [Partition; 3] = [
-    Partition {
-        name: "corner",
-        place: "in a corner",
-        blank: 15,
-        patterns: [&[0, 4, 5, 8, 9, 12], &[6, 7, 10, 11, 13, 14], &[1, 2, 3]],
-    },
-    Partition {
-        name: "edge",
-        place: "at an edge",
-        blank: 1,
-        patterns: [&[0, 4, 5, 8, 9, 12], &[7, 10, 11, 13, 14, 15], &[2, 3, 6]],
-    },
-    Partition {
-        name: "inner",
-        place: "inside",
-        blank: 5,
-        patterns: [&[0, 4, 8, 9, 12, 13], &[6, 7, 10, 11, 14, 15], &[1, 2, 3]],
-    },
+    partition("corner", "in a corner", 15, [&[0, 4, 5, 8, 9, 12], &[6, 7, 10, 11, 13, 14], &[1, 2, 3]]),
+    partition("edge", "at an edge", 1, [&[0, 4, 5, 8, 9, 12], &[7, 10, 11, 13, 14, 15], &[2, 3, 6]]),
+    partition("inner", "inside", 5, [&[0, 4, 8, 9, 12, 13], &[6, 7, 10, 11, 14, 15], &[1, 2, 3]]),
 ];
+
+const fn partition(name: &'static str, place: &'static str, blank: u8, patterns: [&'static [u8]; 3]) -> Partition {
+    Partition { name, place, blank, patterns }
+}
 
 /// Changes whenever the values of the tables change.
 const VERSION: u32 = 1;

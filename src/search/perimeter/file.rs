@@ -91,7 +91,8 @@ pub struct PerimeterFile {
 pub struct PerimeterFolder<'a, P: Puzzle> {
     puzzle: &'a P,
     symmetries: Arc<dyn Symmetries<P::State>>,
-    files: CachedFiles,
+    identity: Identity,
+    folder: Option<PathBuf>,
 }
 
 impl<'a, P: Puzzle> PerimeterFolder<'a, P> {
@@ -107,13 +108,21 @@ impl<'a, P: Puzzle> PerimeterFolder<'a, P> {
             symmetries: symmetries.count(),
             symmetry_version: symmetries.version(),
         };
-        let files = CachedFiles { identity, folder: folder.or_else(cache::folder) };
-        Some(PerimeterFolder { puzzle, symmetries, files })
+        Some(PerimeterFolder { puzzle, symmetries, identity, folder: folder.or_else(cache::folder) })
     }
 
     /// The files that are there, the deepest first.
     pub fn files(&self) -> Vec<PerimeterFile> {
-        self.files.all()
+        let Some(folder) = &self.folder else { return Vec::new() };
+        let [prefix, suffix] = self.identity.affixes();
+        let file = |entry: fs::DirEntry| {
+            let name = entry.file_name();
+            let depth = name.to_str()?.strip_prefix(&prefix)?.strip_suffix(&suffix)?.parse().ok()?;
+            Some(PerimeterFile { depth, path: entry.path(), bytes: entry.metadata().ok()?.len() })
+        };
+        let mut files: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().filter_map(file).collect();
+        files.sort_by_key(|file| std::cmp::Reverse(file.depth));
+        files
     }
 
     /// The perimeter to `depth`, or else the deepest, from a file, if it takes at most `bytes`. Logs which files are not
@@ -135,8 +144,8 @@ impl<'a, P: Puzzle> PerimeterFolder<'a, P> {
         on_progress: OnProgress<'_>,
     ) -> Option<SavedPerimeter<P::State>> {
         let title = format!("the perimeter of {}", self.puzzle.name());
-        let [prefix, _] = self.files.affixes();
-        let lock = self.files.folder.as_ref().map(|folder| (folder, cache::lock(folder, &prefix, &title)));
+        let [prefix, _] = self.identity.affixes();
+        let lock = self.folder.as_ref().map(|folder| (folder, cache::lock(folder, &prefix, &title)));
         for file in self.files().into_iter().rev().filter(|file| file.depth >= extent.depth) {
             if let Some(perimeter) = self.load_file(&file, extent.depth, extent.bytes) {
                 return Some((perimeter, Ok(file.path)));
@@ -147,7 +156,7 @@ impl<'a, P: Puzzle> PerimeterFolder<'a, P> {
             None => Err(Error::Data("none of COSTAR_CACHE, XDG_CACHE_HOME and HOME is set, so it is not kept".into())),
             Some((folder, lock)) => lock.and_then(|_held| {
                 let of_states = || Error::Bug("a perimeter by states is not kept".into());
-                self.files.write(folder, perimeter.classes().ok_or_else(of_states)?)
+                self.identity.write(folder, perimeter.classes().ok_or_else(of_states)?)
             }),
         };
         Some((perimeter, saved))
@@ -170,37 +179,22 @@ impl<'a, P: Puzzle> PerimeterFolder<'a, P> {
 
     /// The layers of a file within `depth`; `None` if they take more than `bytes`, or the log says why the file is not used.
     fn load_file(&self, file: &PerimeterFile, depth: u32, bytes: u64) -> Option<Perimeter<P::State>> {
-        let table = self.files.read_or_log(file, depth, bytes)?;
+        let read = self.identity.read(&file.path, depth, bytes);
+        let table = read.unwrap_or_else(|error| {
+            let path = file.path.display();
+            log::warn!("the perimeter {path} is not used, and made again when it is needed: {error}");
+            None
+        })?;
         Some(Perimeter::from_classes(self.puzzle, Arc::clone(&self.symmetries), table))
     }
 }
 
-/// The files of a puzzle in a cache folder. Not generic: compiled once.
-struct CachedFiles {
-    identity: Identity,
-    folder: Option<PathBuf>,
-}
-
-impl CachedFiles {
+impl Identity {
     /// The parts of a file's name before and after the depth.
     fn affixes(&self) -> [String; 2] {
-        let Identity { puzzle, rules, symmetry_version, .. } = &self.identity;
+        let Identity { puzzle, rules, symmetry_version, .. } = self;
         let plain: String = puzzle.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         [format!("perimeter-{plain}-{rules:08x}-depth"), format!("-symmetries{symmetry_version}.bin")]
-    }
-
-    /// All files, the deepest first.
-    fn all(&self) -> Vec<PerimeterFile> {
-        let Some(folder) = &self.folder else { return Vec::new() };
-        let [prefix, suffix] = self.affixes();
-        let file = |entry: fs::DirEntry| {
-            let name = entry.file_name();
-            let depth = name.to_str()?.strip_prefix(&prefix)?.strip_suffix(&suffix)?.parse().ok()?;
-            Some(PerimeterFile { depth, path: entry.path(), bytes: entry.metadata().ok()?.len() })
-        };
-        let mut files: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().filter_map(file).collect();
-        files.sort_by_key(|file| std::cmp::Reverse(file.depth));
-        files
     }
 
     fn write(&self, folder: &Path, table: &ClassTable) -> Result<PathBuf> {
@@ -210,7 +204,7 @@ impl CachedFiles {
             crc32: checksums(&layer.lines),
         };
         let header = Header {
-            identity: self.identity.clone(),
+            identity: self.clone(),
             depth: table.depth(),
             whole: table.whole,
             by_parity: table.by_parity,
@@ -236,7 +230,7 @@ impl CachedFiles {
             opened => opened.with_context(|| format!("cannot open {}", path.display()))?,
         };
         let (header, start) = read_header(&file)?;
-        let is_same = header.identity == self.identity && header.layers.len() == header.depth as usize + 1;
+        let is_same = header.identity == *self && header.layers.len() == header.depth as usize + 1;
         ensure!(is_same, "it is of another puzzle or version");
         let length = file.metadata().map_or(0, |metadata| metadata.len());
         let expected = header.layers.iter().map(LayerHeader::bytes).fold(start, u64::saturating_add);
@@ -271,15 +265,6 @@ impl CachedFiles {
             at += layer.bytes();
         }
         Ok(Some(table))
-    }
-
-    /// Like [`CachedFiles::read`], but logs why a file is not used.
-    fn read_or_log(&self, file: &PerimeterFile, depth: u32, bytes: u64) -> Option<ClassTable> {
-        self.read(&file.path, depth, bytes).unwrap_or_else(|error| {
-            let path = file.path.display();
-            log::warn!("the perimeter {path} is not used, and made again when it is needed: {error}");
-            None
-        })
     }
 }
 
