@@ -206,22 +206,26 @@ pub fn serves(trained_for: &str, puzzle: &str) -> bool {
     trained_for == puzzle || are_cubes
 }
 
-/// Refuses a puzzle from a file whose rules differ from those of the puzzle of the same name beside a model.
+/// Refuses a puzzle from a file whose rules differ from those of the puzzle of the same name that a model is for.
 ///
 /// # Errors
 /// If the rules differ, or the file beside the model is not a puzzle.
 pub fn check_rules(puzzle: &dyn Learnable, folder: &Path) -> Result<()> {
-    let (is_same, name, folder) = (has_rules_of(puzzle, folder)?, puzzle.name(), folder.display());
+    let is_same = has_rules_of(puzzle, folder)?;
+    let [whose, or] = match folder.join(PUZZLE).is_file() {
+        true => [&format!("its {PUZZLE}"), ", or take that file"],
+        false => ["the one that comes with costar", ""],
+    };
+    let (name, folder) = (puzzle.name(), folder.display());
     ensure!(
         is_same,
-        "the model in {folder} is for a puzzle {name} with other rules, those of its {PUZZLE}: give yours another name, or \
-         take that file"
+        "the model in {folder} is for a puzzle {name} with other rules, those of {whose}: give yours another name{or}"
     );
     Ok(())
 }
 
 /// Whether a puzzle has the rules of the file beside a model; true without a file, unless costar has a cube of that name.
-fn has_rules_of(puzzle: &dyn Learnable, folder: &Path) -> Result<bool> {
+pub(crate) fn has_rules_of(puzzle: &dyn Learnable, folder: &Path) -> Result<bool> {
     let file = folder.join(PUZZLE);
     let Some(rules) = puzzle.rules_crc32() else { return Ok(true) };
     if !file.is_file() {

@@ -3,7 +3,7 @@
 use super::ServerConfig;
 use super::error::{ApiError, ApiResult};
 use crate::error::Result;
-use crate::neural::model::serves;
+use crate::neural::model::{check_rules, serves};
 use crate::puzzle::Puzzle;
 use crate::registry::{Entry, NAMES, OTHERS, find as find_entry, has_own_rules, takes_goal, with_entry};
 use crate::solver::plan::ModelFacts;
@@ -102,8 +102,8 @@ fn describe_entry<P: Puzzle>(asked: &str, entry: &Entry<P>, extra: &[String]) ->
     let puzzle = &**entry.puzzle();
     let name = puzzle.name();
     let offer = |facts: ModelFacts| ModelOffer { model: facts.name, policy: facts.has_policy };
-    let own =
-        |model: Option<&str>| models::facts(model, &name).ok().filter(|facts| serves(&facts.puzzle, &name)).map(offer);
+    let is_own = |facts: &ModelFacts| serves(&facts.puzzle, &name) && check_rules(puzzle, &facts.folder).is_ok();
+    let own = |model: Option<&str>| models::facts(model, &name).ok().filter(is_own).map(offer);
     let own_model = own(None);
     let models = models::list(puzzle).into_iter().map(|(model, policy)| ModelOffer { model, policy });
     let models = models.chain(extra.iter().filter_map(|model| own(Some(model)))).collect();

@@ -3,7 +3,7 @@
 use super::options::SearchOptions;
 use super::plan::ModelFacts;
 use crate::error::{Error, Result, SettingError, bail_setting, ensure_setting};
-use crate::neural::model::{CONFIG, ModelConfig, PUZZLE, serves};
+use crate::neural::model::{CONFIG, ModelConfig, PUZZLE, check_rules, serves};
 use crate::puzzle::{Puzzle, distinct};
 use crate::registry::has_own_rules;
 use crate::report::run_folder::{METRICS, MODEL, newest_checkpoint};
@@ -144,6 +144,7 @@ pub fn list<P: Puzzle>(puzzle: &P) -> Vec<(String, bool)> {
     let entries = search_path().into_iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
     let model = |entry: std::fs::DirEntry| {
         let config = ModelConfig::read(&entry.path()).ok().filter(is_of_puzzle)?;
+        check_rules(puzzle, &entry.path()).ok()?;
         Some((entry.file_name().to_string_lossy().into_owned(), config.network.policy.is_some()))
     };
     let mut models: Vec<(String, bool)> = entries.filter_map(model).collect();
