@@ -12,11 +12,13 @@ use super::plan::{Plan, Request};
 use super::{LoadedNetwork, Solver};
 use crate::error::{Error, Result};
 use crate::puzzle::cube_n::stages::facelets_of_cube3;
-use crate::puzzle::{Cost, Move, Puzzle, move_names, replay};
+use crate::puzzle::cube_n::{CubeN, Metric};
+use crate::puzzle::{Cost, Move, ParseError, Puzzle, move_names, replay};
 use crate::registry::Entry;
 use crate::search::neighbourhood::shortened;
 use crate::search::perimeter::Perimeter;
 use crate::search::{Control, End, Incumbent, Limits, Search, SearchResult, Stats, Task};
+use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -70,7 +72,8 @@ impl Stages {
         control: &mut Control<'_>,
         stats: &mut Stats,
     ) -> Result<Result<Vec<Move>, End>> {
-        let (mut state, mut moves, last) = (*start, Vec::new(), self.stages.len() - 1);
+        let (mut state, mut moves) = held_upright(puzzle, *start).map_err(failed)?;
+        let last = self.stages.len() - 1;
         for (number, stage) in self.stages.iter_mut().enumerate() {
             let facelets = puzzle.format(&state);
             let (text, n) = match number == last {
@@ -133,6 +136,34 @@ pub(super) fn build_stage<P: Puzzle>(entry: Entry<P>, request: Request, stop: &A
         Ok((result, names))
     });
     Ok(Stage { network, solve })
+}
+
+/// Turns the middle centres of a cube `:oriented` home by the fewest turns of middle layers, since no stage turns these. Other
+/// cubes stay as they are.
+///
+/// # Errors
+/// If the centres are not those of a cube, which symbols of a contest may have.
+fn held_upright<P: Puzzle>(puzzle: &P, start: P::State) -> Result<(P::State, Vec<Move>), ParseError> {
+    let is_still = matches!(CubeN::parse_name(&puzzle.name()), Some((_, Metric::Oriented)));
+    let is_upright = |state: &P::State| {
+        let facelets = puzzle.format(state);
+        let face = facelets.len() / 6;
+        !is_still || face % 2 == 0 || facelets.bytes().skip(face / 2).step_by(face).eq(*b"URFDLB")
+    };
+    let mut paths = VecDeque::from([(start, Vec::new())]);
+    while let Some((state, moves)) = paths.pop_front() {
+        if is_upright(&state) {
+            return Ok((state, moves));
+        }
+        if moves.len() == 3 {
+            continue; // that many turns lead to any way to hold a cube
+        }
+        for turn in puzzle.read_moves("3R 3U 3F 3R' 3U' 3F'")? {
+            let next = puzzle.apply(&state, turn).map(|next| (next, [&moves[..], &[turn]].concat()));
+            paths.extend(next);
+        }
+    }
+    Err(ParseError("the centres in the middle are not those of a cube".into()))
 }
 
 /// The search `reduction`.

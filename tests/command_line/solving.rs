@@ -424,6 +424,13 @@ fn a_4x4x4_is_solved_by_way_of_a_3x3x3() {
     let solved = format!("{scramble} {}", moves.join(" "));
     let back = run(&["solve", "--puzzle", "cube4:obtm", "--heuristic", "zero", "--search", "bfs", "--json", &solved]);
     assert_eq!(json(&back.out)["length"], 0, "{}", back.out);
+    // A 5×5×5 is first held as it is solved: that takes one turn of its middle layers.
+    let held = solve("cube5:oriented", "3U R F'");
+    assert_eq!((&held["solved"], held["length"].as_u64() < Some(10)), (&true.into(), true), "{held}");
+    let faces = "ABCDEF".chars().map(|colour| colour.to_string().repeat(25)).collect::<String>();
+    let swapped = format!("{}B{}A{}", &faces[..12], &faces[13..37], &faces[38..]);
+    let ran = run(&["solve", "--puzzle", "cube5:oriented", "--perimeter", "0", &swapped]);
+    assert!(ran.code == 1 && ran.err.contains("centres in the middle"), "{} {}", ran.code, ran.err);
     // Another model is for another puzzle, and other puzzles have no reduction.
     assert!(
         refused(&["solve", "--puzzle", "cube4", "--search", "reduction", "--model", "cube4-oriented", "R"])

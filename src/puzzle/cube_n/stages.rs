@@ -20,8 +20,6 @@ impl CubeN {
         let has_half_turns = matches!(self.metric, Metric::HalfTurn | Metric::OuterBlock);
         match (self.size, has_half_turns) {
             _ if self.is_stage() => &[],
-            // Turns of the middle layer, which no stage makes, may be needed to bring its centres home.
-            (centres::SIZE, _) if self.is_still() => &[],
             (reduction::SIZE, false) => &[reduction::NAME, "cube3"],
             (reduction::SIZE, true) => &[reduction::NAME, "cube3:htm"],
             (centres::SIZE, false) => &[centres::NAME, edges::NAME, "cube3"],

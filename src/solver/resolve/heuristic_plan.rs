@@ -58,9 +58,7 @@ pub(super) fn means_reduction(request: &Request, facts: &Facts<'_>) -> bool {
 pub(super) fn reduction_network(request: &Request, facts: &Facts<'_>) -> Result<HeuristicPlan, SettingError> {
     let Some(reduction) = facts.puzzle.reduction.first() else {
         let name = &facts.puzzle.name;
-        let reason = format!(
-            "reduction: {name} has none: expected cube4, cube4:oriented, cube5, or cube4 or cube5 with :htm or :obtm"
-        );
+        let reason = format!("reduction: {name} has none: expected cube4 or cube5, also with :htm, :obtm or :oriented");
         return Err(SettingError::new("search", reason));
     };
     let is_network = [HeuristicChoice::Auto, HeuristicChoice::Named("network".into())].contains(&request.heuristic);
