@@ -24,7 +24,7 @@ pub(super) fn rows(text: &str, columns: &[&str], needed: &[&str]) -> Result<Opti
     let mut reader =
         csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).flexible(true).from_reader(text.as_bytes());
     let Ok(names) = reader.headers() else { return Ok(None) };
-    let names: Vec<String> = names.iter().map(|name| name.trim_start_matches('\u{feff}').to_owned()).collect();
+    let names: Vec<String> = names.iter().map(String::from).collect();
     let is_missing = |column: &&&str| !names.iter().any(|name| name == *column);
     if names.len() < 2 || columns.iter().any(|column| is_missing(&column)) {
         return Ok(None);
@@ -64,15 +64,17 @@ fn start_of_row(text: &str, mut byte: usize) -> usize {
 /// The instances of a contest's table; `None` for another text.
 ///
 /// # Errors
-/// If a row has more or fewer fields than there are names, its state is missing, its id is there twice, or its number of
-/// wildcards is not a number.
+/// If a row has more or fewer fields than there are names, its id or state is missing, its id is there twice, or its number
+/// of wildcards is not a number.
 pub(super) fn instances(text: &str) -> Result<Option<(Vec<TableInstance>, &'static Contest)>> {
     for contest in &CONTESTS {
         let Some(rows) = rows(text, &[contest.id, contest.state], &[])? else { continue };
         let mut ids = HashSet::new();
         let instance = |(line, mut fields): Row| {
             let [id, text, number] = [contest.id, contest.state, WILDCARDS].map(|name| field(&mut fields, name));
-            ensure!(!text.is_empty(), "line {line}: {} is missing", contest.state);
+            for (name, field) in [(contest.id, &id), (contest.state, &text)] {
+                ensure!(!field.is_empty(), "line {line}: {name} is missing");
+            }
             ensure!(ids.insert(id.clone()), "line {line}: the id {id} is there twice");
             // pandas writes 2.0.
             let wildcards =

@@ -6,12 +6,12 @@ use super::{Ending, OrInput as _, SUCCESS, check_input, instances};
 use crate::files::{read_if_there, write_whole};
 use crate::json;
 use crate::puzzle::cube_n::CubeN;
-use crate::puzzle::permutation::{Description, MAX_POSITIONS, inverted, orbits};
-use crate::puzzle::{counted, members, unquoted};
+use crate::puzzle::permutation::{Description, MAX_POSITIONS, Permutation, inverted, orbits};
+use crate::puzzle::{Notation as _, Rules as _, counted, members, unquoted};
 use crate::registry::{included, is_own_name};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Map, Value, json};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
@@ -68,7 +68,7 @@ pub(super) fn run(args: Args) -> Ending {
         let mut seen = HashSet::new();
         let goals: Vec<&Vec<String>> = goals.filter(|goal| seen.insert(*goal)).collect();
         for goal in goals {
-            let base = kind.name.replace(['/', '\\', ' '], "_");
+            let base = kind.name.replace(['/', '\\', ' ', ':', ','], "_");
             let numbered = (2..).map(|number| format!("{base}-{number}"));
             let mut free = std::iter::once(base.clone()).chain(numbered).filter(|name| {
                 // A file with such a name would be refused.
@@ -90,8 +90,9 @@ pub(super) fn run(args: Args) -> Ending {
 
 /// A puzzle of costar for a kind.
 struct Imported {
-    /// The name of a puzzle of costar that has these rules, or the text of a file.
-    rules: Result<String, String>,
+    /// The text of its file, unless costar has a puzzle with these rules.
+    file: Option<String>,
+    rules: Permutation<MAX_POSITIONS>,
     words: Words,
 }
 
@@ -127,14 +128,17 @@ fn read(args: &Args) -> Result<(Vec<Kind>, Vec<ContestInstance>, Option<&'static
             ensure!(kinds.replace(vec![kind]).is_none(), "{}: a second file with moves", path.display());
             "test.csv"
         } else if let Some(rows) = contest::rows(&text, &["allowed_moves"], &["puzzle_type"]).with_context(in_file)? {
-            let of_rows = rows.into_iter().map(kind_of_row).collect::<Result<_>>().with_context(in_file)?;
+            let mut names = HashSet::new();
+            let of_rows = rows.into_iter().map(|row| kind_of_row(row, &mut names));
+            let of_rows = of_rows.collect::<Result<_>>().with_context(in_file)?;
             ensure!(kinds.replace(of_rows).is_none(), "{}: a second file with moves", path.display());
             "puzzles.csv"
         } else if let Some((instances, contest)) = contest::instances(&text).with_context(in_file)? {
             ensure!(tables.is_none(), "{}: a second file with instances", path.display());
-            let is_of_kinds = instances.iter().any(|instance| instance.others.contains_key("puzzle_type"));
+            let moves_in_csv = instances.iter().any(|instance| instance.others.contains_key("puzzle_type"))
+                || !path.with_file_name("puzzle_info.json").is_file();
             tables = Some((instances, contest, path.clone()));
-            if is_of_kinds { "puzzle_info.csv" } else { "puzzle_info.json" }
+            if moves_in_csv { "puzzle_info.csv" } else { "puzzle_info.json" }
         } else {
             let instances = "instances (an id, and initial_state or permutation)";
             bail!("{}: expected moves (allowed_moves, or generators in JSON) or {instances}", path.display());
@@ -143,13 +147,20 @@ fn read(args: &Args) -> Result<(Vec<Kind>, Vec<ContestInstance>, Option<&'static
         paths.extend((args.files.len() == 1 && paths.len() == 1 && other.is_file()).then_some(other));
     }
     let kinds = kinds.context("no file has the moves: name puzzle_info.csv or puzzle_info.json as well")?;
-    let Some((instances, contest, path)) = tables else { return Ok((kinds, Vec::new(), None)) };
+    let has_goals = kinds.iter().any(|kind| kind.goal.is_some());
+    let Some((instances, contest, path)) = tables else {
+        ensure!(has_goals, "no file has the solved states: name puzzles.csv as well");
+        return Ok((kinds, Vec::new(), None));
+    };
+    ensure!(has_goals || !instances.is_empty(), "{} holds no instance", path.display());
     let rows = rows(instances, &kinds).with_context(|| path.display().to_string())?;
     Ok((kinds, rows, Some(contest)))
 }
 
 /// A kind of Santa 2023: moves as a dictionary of Python.
-fn kind_of_row((line, row): contest::Row) -> Result<Kind> {
+fn kind_of_row((line, row): contest::Row, names: &mut HashSet<String>) -> Result<Kind> {
+    let name = &row["puzzle_type"];
+    ensure!(names.insert(name.clone()), "line {line}: the puzzle type {name} is there twice");
     // Python puts a name with a single quotation mark, such as R', into double ones.
     let mut is_double = false;
     let quoted = |character| {
@@ -160,7 +171,7 @@ fn kind_of_row((line, row): contest::Row) -> Result<Kind> {
     let in_line = || format!("line {line}: allowed_moves is not a dictionary of lists");
     let value = value.with_context(in_line)?;
     let moves = moves_of(value.as_object().with_context(in_line)?)?;
-    Ok(Kind { name: row["puzzle_type"].clone(), moves, goal: None })
+    Ok(Kind { name: name.clone(), moves, goal: None })
 }
 
 /// The puzzle of a contest of CayleyPy: `generators` by name, or as a list with `generator_names`, or `actions` with `names`;
@@ -175,8 +186,9 @@ fn kind_of_json(text: &str, name: Option<&str>, path: &Path) -> Result<Kind> {
     let moves = match (object.get("generators"), listed) {
         (Some(Value::Object(generators)), _) => moves_of(generators)?,
         (_, Some((moves, listed, key))) => {
-            let names = listed.iter().map(|name| name.as_str().unwrap_or_default().to_owned());
-            let by_name: Map<String, Value> = names.zip(moves.iter().cloned()).collect();
+            let names: Option<Vec<_>> = listed.iter().map(|name| name.as_str().map(String::from)).collect();
+            let names = names.with_context(|| format!("\"{key}\" holds something else than texts"))?;
+            let by_name: Map<String, Value> = names.into_iter().zip(moves.iter().cloned()).collect();
             ensure!(by_name.len() == moves.len(), "\"{key}\" has a name twice");
             moves_of(&by_name)?
         }
@@ -220,7 +232,8 @@ fn moves_of(object: &Map<String, Value>) -> Result<NamedMoves> {
             !name.contains('.'),
             "the move '{name}' has a dot in its name, which stands between moves in a submission"
         );
-        moves.push((name.clone(), from.with_context(|| format!("the move '{name}' is not a permutation"))?));
+        let refusal = || format!("the move '{name}' is not a permutation: expected each integer from 0 once");
+        moves.push((name.clone(), from.with_context(refusal)?));
     }
     for (name, from) in moves.clone() {
         let inverse = inverted(&from);
@@ -266,12 +279,14 @@ fn puzzle(name: &str, kind: &Kind, goal: &[String], keeps: bool) -> Result<Impor
         orbits: vec![0; goal.len()],
         words: goal.iter().enumerate().map(|(at, symbol)| ((0, symbol.clone()), words(at))).collect(),
     };
-    if let Some(name) = own_cube(kind, goal) {
-        return Ok(Imported { rules: Ok(name), words: same_words(&|at| goal[at].clone()) });
+    if let Some(own) = own_cube(kind, goal) {
+        let words = same_words(&|at| goal[at].clone());
+        return Ok(Imported { file: None, rules: Permutation::new(Description::of_cube(own)), words });
     }
-    if let Some((name, own)) = own_pieces(kind, goal).filter(|_| !keeps) {
-        let own: Vec<String> = own.goal().map(String::from).collect();
-        return Ok(Imported { rules: Ok(name.into()), words: same_words(&|at| own[at].clone()) });
+    if let Some(own) = own_pieces(kind, goal).filter(|_| !keeps) {
+        let symbols: Vec<String> = own.goal().map(String::from).collect();
+        let words = same_words(&|at| symbols[at].clone());
+        return Ok(Imported { file: None, rules: Permutation::new(own), words });
     }
     let is_letters = goal.iter().all(|symbol| symbol.chars().count() == 1);
     let words = if is_letters {
@@ -281,6 +296,8 @@ fn puzzle(name: &str, kind: &Kind, goal: &[String], keeps: bool) -> Result<Impor
         let moves = kind.moves.iter().map(|(_, from)| from.iter().copied().map(usize::from));
         numbered(goal, if is_once { orbits(moves, goal.len()) } else { vec![0; goal.len()] })
     };
+    let symbols = words.words.values().collect::<HashSet<_>>().len();
+    ensure!(symbols <= 256, "it has {symbols} different symbols: expected at most 256");
     let goal = words.of(goal).context("a symbol of the solved state has no word")?;
     let goal = if is_letters {
         json!(goal.concat())
@@ -292,8 +309,8 @@ fn puzzle(name: &str, kind: &Kind, goal: &[String], keeps: bool) -> Result<Impor
         let end = if i + 1 == kind.moves.len() { "} }" } else { "," };
         let _ = writeln!(text, "    {}: {}{end}", json!(name), json!(from)); // a String takes everything
     }
-    Description::parse(&text).with_context(|| format!("{name}.json would be refused"))?;
-    Ok(Imported { rules: Err(text), words })
+    let description = Description::parse(&text).with_context(|| format!("{name}.json would be refused"))?;
+    Ok(Imported { file: Some(text), rules: Permutation::new(description), words })
 }
 
 /// Numbers the symbols of each orbit: keeps small integers; otherwise numbers by first appearance. Symbols that appear once
@@ -312,8 +329,8 @@ fn numbered(goal: &[String], orbits: Vec<usize>) -> Words {
     Words { orbits, words }
 }
 
-/// The name of costar's own cube that turns the same stickers to the same goal, held still.
-fn own_cube(kind: &Kind, goal: &[String]) -> Option<String> {
+/// Costar's own cube that turns the same stickers to the same goal, held still.
+fn own_cube(kind: &Kind, goal: &[String]) -> Option<CubeN> {
     let size = (goal.len() / 6).isqrt();
     let name = format!("cube{size}:oriented");
     let (size, metric) = CubeN::parse_name(&name).filter(|_| goal.len() == 6 * size * size)?;
@@ -322,7 +339,7 @@ fn own_cube(kind: &Kind, goal: &[String]) -> Option<String> {
         let number = (letter.as_bytes()[0] - b'A').to_string();
         face.iter().all(|symbol| *symbol == letter) || face.iter().all(|symbol| *symbol == number)
     });
-    (is_goal && has_same_moves(kind, &cube.contest_turns_by_name())).then_some(name)
+    (is_goal && has_same_moves(kind, &cube.contest_turns_by_name())).then_some(cube)
 }
 
 fn has_same_moves(kind: &Kind, moves: &NamedMoves) -> bool {
@@ -330,12 +347,11 @@ fn has_same_moves(kind: &Kind, moves: &NamedMoves) -> bool {
 }
 
 /// A puzzle that comes with costar, whose colours tell all pieces apart, for one that numbers the positions instead.
-fn own_pieces(kind: &Kind, goal: &[String]) -> Option<(&'static str, Description)> {
+fn own_pieces(kind: &Kind, goal: &[String]) -> Option<Description> {
     let is_numbered = goal.iter().enumerate().all(|(i, symbol)| *symbol == i.to_string());
-    ["megaminx", "professor-tetraminx"].into_iter().filter(|_| is_numbered).find_map(|name| {
-        let own = included(name)?;
+    ["megaminx", "professor-tetraminx"].into_iter().filter(|_| is_numbered).filter_map(included).find(|own| {
         let moves = own.contest_moves().map(|(name, from)| (name, from.to_vec())).collect();
-        has_same_moves(kind, &moves).then_some((name, own))
+        has_same_moves(kind, &moves)
     })
 }
 
@@ -363,30 +379,32 @@ impl ImportedFiles<'_> {
         contest: Option<&Contest>,
     ) -> anyhow::Result<usize> {
         let mut instances = 0;
-        let mut said = match &puzzle.rules {
-            Ok(own) => format!("{name} is the puzzle {own} of costar"),
-            Err(text) => self.add_file(&format!("{name}.json"), text.clone().into_bytes()),
+        let mut said = match &puzzle.file {
+            None => format!("{name} is the puzzle {} of costar", puzzle.rules.name()),
+            Some(text) => self.add_file(&format!("{name}.json"), text.clone().into_bytes()),
         };
         if let Some(contest) = contest.filter(|_| !rows.is_empty()) {
             let wildcards = rows.iter().filter(|row| row.wildcards > 0).count();
             let column = (wildcards > 0).then_some(WILDCARDS);
-            let (mut lines, mut refused) = (Vec::new(), Vec::new());
+            let (mut lines, mut refused) = (Vec::new(), BTreeMap::<_, Vec<&str>>::new());
+            // A submission repeats the state as the contest writes it.
+            let separator = if contest.repeats_state { "," } else { " " };
             for row in rows {
                 let has_symbols = sorted(&row.state) == sorted(&row.goal);
-                let Some(words) = puzzle.words.of(&row.state).filter(|_| has_symbols) else {
-                    refused.push(&*row.id);
+                let state = puzzle.words.of(&row.state).map(|words| words.join(separator));
+                if let Some(state) = state.filter(|state| has_symbols && puzzle.rules.parse(state).is_ok()) {
+                    lines.push((&*row.id, state, column.map(|_| row.wildcards.to_string())));
                     continue;
+                }
+                let why = match (has_symbols, row.wildcards) {
+                    (false, _) => "they do not have the symbols of the solved state, each as often",
+                    (true, 0) => "no moves lead from them to the solved state",
+                    (true, _) => "no moves lead from them to the solved state, and wildcards only shorten a solution",
                 };
-                // A submission repeats the state as the contest writes it.
-                let state = words.join(if contest.repeats_state { "," } else { " " });
-                lines.push((&*row.id, state, column.map(|_| row.wildcards.to_string())));
+                refused.entry(why).or_default().push(&row.id);
             }
-            if !refused.is_empty() {
-                let ids = refused.join(", ");
-                writeln!(
-                    io::stdout(),
-                    "{name}: left out instances {ids}: they do not have the symbols of the solved state, each as often"
-                )?;
+            for (why, ids) in refused {
+                writeln!(io::stdout(), "{name}: left out instances {}: {why}", ids.join(", "))?;
             }
             if !lines.is_empty() {
                 let names = [Some(contest.id), Some(contest.state), column];

@@ -90,22 +90,22 @@ pub(super) fn next(stream: &Receiver<io::Result<Written>>, stop: &AtomicBool) ->
     Ok(None)
 }
 
-/// The text of bytes in UTF-8, or in UTF-16 with a byte-order mark; other bytes are replaced.
+/// The text of bytes in UTF-8, or in UTF-16 with a byte-order mark, without the mark; other bytes are replaced.
 fn decoded(bytes: &[u8]) -> String {
     match utf16_units(bytes) {
         Some(units) => String::from_utf16_lossy(&units),
-        None => String::from_utf8_lossy(bytes).into_owned(),
+        None => String::from_utf8_lossy(bytes).trim_start_matches('\u{feff}').to_owned(),
     }
 }
 
-/// The units of a text in UTF-16 with a byte-order mark.
+/// The units after the byte-order mark of a text in UTF-16.
 fn utf16_units(bytes: &[u8]) -> Option<Vec<u16>> {
     let unit = match bytes {
         [0xff, 0xfe, ..] => u16::from_le_bytes,
         [0xfe, 0xff, ..] => u16::from_be_bytes,
         _ => return None,
     };
-    Some(bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect())
+    Some(bytes[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect())
 }
 
 /// Splits off the optimal length after the only tab of an instance. Several tabs are spaces, and so is a tab after the

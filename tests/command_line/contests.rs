@@ -129,8 +129,10 @@ fn a_contest_of_cayleypy_is_read() {
     let ran = run(&words);
     assert_eq!((ran.code, &*ran.out), (0, "initial_state_id,path\n0,L\n1,X\n"), "{}", ran.err);
     // No file may have the name of a puzzle in code.
-    let ran = imported(&path, &info, table, "cube2");
-    assert!(ran.code == 0 && Path::new(&path("cube2-2.json")).exists(), "{}{}", ran.out, ran.err);
+    for (name, file) in [("cube2", "cube2-2.json"), ("jugs:3,4", "jugs_3_4.json")] {
+        let ran = imported(&path, &format!("\u{feff}{info}"), table, name);
+        assert!(ran.code == 0 && Path::new(&path(file)).exists(), "{}{}", ran.out, ran.err);
+    }
     // The Megaminx of the contest numbers the stickers; costar's own has their colours, and a network.
     let own = costar::registry::included("megaminx").expect("it comes with costar");
     let moves: serde_json::Map<_, _> = own.contest_moves().map(|(name, from)| (name, from.into())).collect();
@@ -181,6 +183,8 @@ fn files_that_are_none_of_a_contest_are_refused() {
         (r#"{"generators": {"a": [1, 0]}, "solved_state": [1, 0]}"#, "\"solved_state\" is unknown"),
         (r#"{"generators": [[1, 0]], "generator_names": ["a", "b"]}"#, "expected \"generators\""),
         (r#"{"generators": [[1, 0], [0, 1]], "generator_names": ["a", "a"]}"#, "\"generator_names\" has a name twice"),
+        (r#"{"generators": [[1, 0]], "generator_names": [0]}"#, "\"generator_names\" holds something else than texts"),
+        (r#"{"generators": {"a": [2, 1]}}"#, "expected each integer from 0 once"),
     ] {
         fs::write(path("info.json"), text).expect("a file");
         let out = path("refused");
@@ -192,12 +196,27 @@ fn files_that_are_none_of_a_contest_are_refused() {
     assert_eq!(fs::read_dir(path("refused")).expect("a folder").count(), 0, "nothing is written");
     for (text, reason) in [
         ("id,initial_state\r\n0,R\r\n1,\r\n", "line 3: initial_state is missing"),
+        ("id,initial_state\n,R\n", "line 2: id is missing"),
         ("# a comment\n\nid,initial_state\n \n0,R\n0,U\n", "line 6: the id 0 is there twice"),
         ("id,initial_state\r0,R\r1,R,U\r", "line 3 has 3 fields: expected 2"),
         ("id,initial_state\r\n0,R\r\n\r\n# a, b\r\n#\r\n0,U\r\n", "line 6: the id 0 is there twice"),
     ] {
         fs::write(&numbered, text).expect("a file");
         assert!(refused(&["bench", "--puzzle", "cube2", &numbered]).contains(reason), "{text:?}");
+    }
+    let [info, puzzles] = ["puzzle_info.csv", "puzzles.csv"].map(&path);
+    let [l, r] = ["l", "r"].map(|name| format!("{name},\"{{'a': [1, 2, 0]}}\"\n"));
+    fs::write(&info, format!("puzzle_type,allowed_moves\n{l}{r}")).expect("a file");
+    assert!(refused(&["import", &info]).contains("no file has the solved states: name puzzles.csv"));
+    for (kind, rows, reason) in [
+        (&r, "puzzle_type,solution_state,initial_state,id\n", "puzzles.csv holds no instance"),
+        (&r, "solution_state,initial_state,id\n0 1 2,1 2 0,0\n", "no column puzzle_type says which of 2 puzzles"),
+        (&l, "", "line 3: the puzzle type l is there twice"),
+    ] {
+        fs::write(&info, format!("puzzle_type,allowed_moves\n{l}{kind}")).expect("a file");
+        fs::write(&puzzles, rows).expect("a file");
+        let first = if rows.is_empty() { &info } else { &puzzles };
+        assert!(refused(&["import", first]).contains(reason), "{reason}");
     }
 }
 
@@ -270,16 +289,31 @@ fn numbers_of_positions_become_small_within_their_orbits() {
     let turns: [Vec<usize>; 2] = [turn(0), turn(1)];
     let [a, b] = turns.map(|turn| turn.iter().map(usize::to_string).collect::<Vec<_>>().join(","));
     let info = format!(r#"{{"generators": {{"a": [{a}], "b": [{b}]}}}}"#);
-    let instances = [&a, &b, &a.replacen("299", "1", 1)];
+    let instances = [&a, &b, &a.replacen("299", "1", 1), &a.replacen(",0,150,", ",150,0,", 1)];
     let rows = instances.iter().enumerate().map(|(id, state)| format!("{id},\"{state}\"\n")).collect::<String>();
     let ran = imported(&path, &info, &format!("initial_state_id,initial_state\n{rows}"), "rings");
     assert!(ran.code == 0 && ran.out.contains("left out instances 2:"), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("left out instances 3: no moves lead from them"), "{}", ran.out);
     let [puzzle, table] = [path("rings.json"), path("rings.csv")];
     let ran = run(&["bench", "--puzzle", &puzzle, &table, "--search", "bfs", "--format", "submission"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert_eq!(ran.out, "initial_state_id,path\n0,-a\n1,-b\n");
     let numbers = fs::read_to_string(&table).expect("a file");
     assert!(numbers.contains("0,1 2 3 4") && numbers.ends_with(" 149 0\n"), "{numbers}");
+}
+
+#[test]
+fn what_no_moves_solve_and_too_many_symbols_are_left_out() {
+    let (_folder, path) = temporary();
+    let table = "id,initial_state,num_wildcards\n0,1 0 2,2\n1,1 0 2,0\n2,1 2 0,0\n";
+    let ran = imported(&path, r#"{"generators": {"a": [1, 2, 0]}}"#, table, "toy");
+    let why = "no moves lead from them to the solved state";
+    for said in [format!("instances 0: {why}, and wildcards"), format!("instances 1: {why}\n"), "1 instance:".into()] {
+        assert!(ran.code == 0 && ran.out.contains(&said), "{said}: {}{}", ran.out, ran.err);
+    }
+    let turn: Vec<usize> = (1..300).chain([0]).collect();
+    let ran = imported(&path, &format!(r#"{{"generators": {{"a": {turn:?}}}}}"#), table, "ring");
+    assert!(ran.code == 2 && ran.out.contains("it has 300 different symbols"), "{}{}", ran.out, ran.err);
 }
 
 #[test]
