@@ -121,7 +121,8 @@ function makeNet(changed) {
       button.setAttribute("aria-checked", letter === brush);
       button.tabIndex = letter === brush ? 0 : -1;
       button.classList.toggle("over", letter !== "." && count > most);
-      button.lastElementChild.textContent = letter === "." ? count : `${count}/${most}`;
+      // A narrow button breaks the line after the "/".
+      button.lastElementChild.textContent = letter === "." ? count : `${count}/\u200b${most}`;
       button.setAttribute("aria-label", letter === "." ? `blank: ${count}` : `${COLOURS[letter]}, ${letter}: ${count} of ${most}`);
     }
     return problem;

@@ -21,7 +21,8 @@ const net = makeNet(painted);
 const setup = makeSetup(arranged);
 
 const offer = () => offers.find(({ puzzle }) => puzzle === element("puzzle").value);
-const cubeSize = () => Number(/^cube(\d+)(:[a-z]+)?$/.exec(element("puzzle").value)?.[1] ?? 0);
+// The layers of a whole cube; 0 for another puzzle, and for a stage of the search `reduction`.
+const cubeSize = () => Number(/^cube(\d+)(:(htm|obtm|oriented))?$/.exec(element("puzzle").value)?.[1] ?? 0);
 const isCube = () => cubeSize() > 0;
 
 // The result of a request; names the cause if the server is gone.

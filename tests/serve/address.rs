@@ -225,16 +225,25 @@ fn back_and_forward_bring_the_page_to_what_the_address_says() {
 fn a_link_to_a_puzzle_alone_begins_with_something_to_solve() {
     let Some(browser) = Browser::start() else { return };
     let server = Server::start(&[]);
-    for (puzzle, is_set_up) in
-        [("lightsout7", true), ("puzzle15", true), ("jugs:8,5,3", true), ("sokoban", false), ("cube2", false)]
-    {
+    for (puzzle, is_set_up) in [
+        ("lightsout7", true),
+        ("puzzle15", true),
+        ("jugs:8,5,3", true),
+        ("sokoban", false),
+        ("cube2", false),
+        ("cube4:reduction", false),
+        ("cube5:centres", false),
+        ("cube5:edges", false),
+    ] {
         visit(&browser, &server, &format!("#puzzle={puzzle}&n=77"));
         browser.wait(READY);
         let shown = browser.run(
             "return [costar.state().puzzle, document.querySelector('#n').value,
-             !document.querySelector('#arrange').hidden, location.hash.includes('instance=')]",
+             !document.querySelector('#arrange').hidden, location.hash.includes('instance='),
+             !document.querySelector('#paint').hidden, document.querySelector('#hint').textContent === '']",
         );
-        assert_eq!(shown, json!([puzzle, "77", is_set_up, true]));
+        let is_cube = puzzle == "cube2";
+        assert_eq!(shown, json!([puzzle, "77", is_set_up, true, is_cube, is_cube]));
     }
     // One that the list does not have.
     visit(&browser, &server, "#puzzle=cube4:obtm&instance=3Rw");

@@ -261,8 +261,12 @@ fn an_impossible_cube_is_refused_as_it_is_painted() {
 fn the_page_fits_a_phone_and_every_puzzle() {
     let Some(browser) = Browser::start() else { return };
     let server = Server::start(&[]);
-    open(&browser, &server);
-    for puzzle in ["cube3", "cube2", "cube4", "cube7", "puzzle15", "lightsout7", "sokoban", "jugs:8,5,3", "megaminx"] {
+    // One that the list does not have.
+    browser.visit(&format!("http://127.0.0.1:{}/#puzzle=cube11&instance=R", server.port));
+    browser.wait(READY);
+    for puzzle in
+        ["cube11", "cube3", "cube2", "cube4", "cube7", "puzzle15", "lightsout7", "sokoban", "jugs:8,5,3", "megaminx"]
+    {
         browser.run(&format!(
             "const list = document.querySelector('#puzzle'); list.value = '{puzzle}';
              list.dispatchEvent(new Event('change')); document.querySelector('#paint').open = true;
@@ -274,6 +278,7 @@ fn the_page_fits_a_phone_and_every_puzzle() {
             browser.resize(width, 800);
             let widths = browser.run("return [document.documentElement.scrollWidth, innerWidth]");
             assert!(widths[0].as_u64() <= widths[1].as_u64(), "{puzzle} at {width}: {widths}");
+            assert_eq!(widths[1], width, "{puzzle}: a phone shows a page that is too wide smaller");
         }
     }
     assert_eq!(browser.console(), Vec::<String>::new());
