@@ -454,11 +454,24 @@ mod tests {
             ("2-3R'", "2R' 3R'"),
             ("(2R U)2", "2R U 2R U"),
             ("[2R, U]", "2R U 2R' U'"),
+            ("2R-1U", "2R' U"),
+            ("2R-3 U", "2R U"),
+            ("2R⁻²U^-3F", "2R2 U F"),
         ] {
             assert_eq!(cube.parse(text), cube.parse(same), "{text}");
         }
         for text in ["6R", "5Rw", "0R", "2-6Rw", "3-2Rw", "2x", "Q"] {
             assert!(cube.parse(text).is_err(), "{text}");
+        }
+        for (text, why) in [
+            ("2R-3R", "2-3Rw the second and the third"),
+            ("U 2Rw-3Rw", "'2Rw-3Rw'"),
+            ("R-2R", "'-' is not a face"),
+            ("5Rw", "5 layers are the whole cube"),
+            ("1-5Rw", "5 layers are the whole cube"),
+            ("1-5L", "5 layers are the whole cube"),
+        ] {
+            assert!(cube.parse(text).is_err_and(|refusal| refusal.0.contains(why)), "{text}");
         }
     }
 }

@@ -138,6 +138,13 @@ fn unsolvable_boards_and_broken_texts_are_refused_by_name() {
     assert!(refusal.starts_with("'0' is not a symbol of a state: expected 1 2 3"), "{refusal}");
     let refusal = periodic.parse("1, 2, 3, 4").expect_err("few tiles").to_string();
     assert_eq!(refusal, "a state with 4 symbols: expected 16");
+    // Its symbols are moves, too.
+    let supercube = Permutation::<128>::new(description("supercube3.json"));
+    for (count, separator) in [(71, " "), (71, ","), (73, " ")] {
+        let refusal = supercube.parse(&vec!["U"; count].join(separator)).expect_err("symbols").to_string();
+        assert_eq!(refusal, format!("a state with {count} symbols: expected 72"));
+    }
+    assert!(supercube.parse(&"U ".repeat(36)).is_ok(), "a scramble");
 }
 
 #[test]

@@ -234,6 +234,10 @@ fn moves_of_a_file_have_one_normal_form_and_can_be_typed() {
     assert!(description("-f0").is_ok() && description("M_U_inv").is_ok());
     let minx = Permutation::<128>::new(costar::registry::included("megaminx").expect("it comes with costar"));
     assert_eq!(minx.parse_moves("U R' F2 -U BL2'"), minx.parse_moves("M_U M_R_inv M_F M_F M_U_inv M_BL_inv M_BL_inv"));
+    assert_eq!(minx.parse_moves("U.-R..M_L"), minx.parse_moves("U -R M_L"), "a path of a contest");
+    assert_eq!(minx.read_as("U.-R").as_deref(), Some("moves with the names of contests: U is M_U"));
+    let dots = puzzle(r#"{ "name": "dots", "goal": "ABC", "moves": { "a.b": [1, 0, 2], "a": [0, 2, 1] } }"#);
+    assert_eq!(dots.parse_moves("a.b a"), Ok(vec![0, 1]));
     for named in ["", " ", "\u{1b}[31m\u{7}"] {
         let json = serde_json::to_string(named).expect("JSON");
         let text = format!(r#"{{ "name": {json}, "goal": "AB", "moves": {{ "X": [1, 0] }} }}"#);
@@ -252,7 +256,9 @@ fn states_of_a_file_are_lists_with_any_separators() {
         assert_eq!(numbers.parse(text), expected, "{text}");
     }
     let letters = puzzle(r#"{ "name": "mixed", "goal": "aAbB", "moves": { "X": [1, 2, 3, 0], "Y": [1, 0, 2, 3] } }"#);
-    assert_eq!(letters.parse("A,a,b,B"), letters.parse("AabB"));
+    for text in ["A,a,b,B", "\"AabB\"", "'AabB'", "[Aa, bB]"] {
+        assert_eq!(letters.parse(text), letters.parse("AabB"), "{text}");
+    }
     assert_ne!(letters.parse("AabB"), letters.parse("aAbB"), "colours may differ in case alone");
     let commas = puzzle(r#"{ "name": "commas", "goal": "a,;b", "moves": { "X": [1, 2, 3, 0], "Y": [1, 0, 2, 3] } }"#);
     assert_ne!(commas.parse(",a;b"), commas.parse(";a,b"), "a separator may be a symbol");

@@ -25,11 +25,19 @@ impl<const N: usize> Permutation<N> {
     /// Names the first word of a scramble that names a move as contests do, since people may mean another turn by it.
     fn renamed(&self, text: &str) -> Option<String> {
         let own = |word: &str| Some(&self.names[usize::from(self.read_move(word).ok()?)]);
-        let text = description::normal_name(text);
+        let text = self.spaced(text);
         let words = text.split_whitespace().map(|word| word.trim_end_matches(['\'', '2']));
         let (word, own) =
             words.filter_map(|word| Some((word, own(word)?))).find(|(a, b)| !a.eq_ignore_ascii_case(b))?;
         Some(format!("moves with the names of contests: {word} is {own}"))
+    }
+
+    /// The normal form of a scramble, with a space for each dot, as contests have them; but if the name of a move has a dot,
+    /// dots stay.
+    fn spaced(&self, text: &str) -> String {
+        let normal = description::normal_name(text);
+        let has_dot = self.names.iter().any(|name| name.contains('.'));
+        if has_dot { normal } else { normal.replace('.', " ") }
     }
 
     /// Reads a move, also followed by `'` for its inverse or `2` for twice, if no move has that name itself.
@@ -63,11 +71,12 @@ impl<const N: usize> Permutation<N> {
         if self.description.cube.as_ref().is_some_and(|cube| !cube.is_stage()) {
             return None;
         }
+        let has_letters = self.has_letters();
         let letters = text.split("").filter(|letter| !letter.trim().is_empty());
         let words = text.split_whitespace();
-        let listed = members(text).map(unquoted);
+        let listed = members(text).map(unquoted).flat_map(|word| word.split_inclusive(move |_: char| has_letters));
         // A separator may be a symbol of the puzzle.
-        let joined = self.has_letters().then(|| self.state_of(letters)).flatten();
+        let joined = has_letters.then(|| self.state_of(letters)).flatten();
         joined.or_else(|| self.state_of(words)).or_else(|| self.state_of(listed))
     }
 
@@ -78,17 +87,21 @@ impl<const N: usize> Permutation<N> {
         (read.len() == self.description.positions()).then(|| filled(&read))
     }
 
-    /// Names the first word that is neither a symbol nor a move, of as many words as a state has; or the number of symbols
-    /// that are too many or too few.
+    /// Refuses symbols that are too many or too few for a state. If they are moves, too, they are a scramble unless one or two
+    /// are too many or too few.
+    fn wrong_count(&self, text: &str, are_moves: bool) -> Option<ParseError> {
+        let (symbols, positions) = (&self.description.symbols, self.description.positions());
+        let (count, mut words) = (members(text).count(), members(text).map(unquoted));
+        let is_state = if are_moves { count.abs_diff(positions) <= 2 } else { count > 1 };
+        let is_wrong = is_state && count != positions && words.all(|word| symbols.iter().any(|symbol| symbol == word));
+        is_wrong.then(|| ParseError(format!("a state with {count} symbols: expected {positions}")))
+    }
+
+    /// Names the first word that is neither a symbol nor a move, of as many words as a state has.
     fn wrong_symbol(&self, text: &str) -> Option<ParseError> {
         let (words, symbols) = (text.split_whitespace(), &self.description.symbols);
-        let (count, positions) = (members(text).count(), self.description.positions());
-        let mut known = members(text).map(unquoted).filter(|word| symbols.iter().any(|symbol| symbol == word));
-        if count > 1 && count != positions && known.by_ref().count() == count {
-            return Some(ParseError(format!("a state with {count} symbols: expected {positions}")));
-        }
         let is_wrong = |word: &&str| !symbols.iter().any(|symbol| symbol == word) && self.read_word(word).is_err();
-        let wrong = words.clone().find(is_wrong).filter(|_| words.count() == positions)?;
+        let wrong = words.clone().find(is_wrong).filter(|_| words.count() == self.description.positions())?;
         Some(ParseError(format!("'{wrong}' is not a symbol of a state: expected {}", symbols.join(" "))))
     }
 
@@ -142,10 +155,8 @@ impl<const N: usize> Notation for Permutation<N> {
         if let Some(cube) = &self.description.cube {
             return cube.read_moves(text);
         }
-        let words: Vec<_> = description::normal_name(text)
-            .split_whitespace()
-            .map(|word| self.read_word(word))
-            .collect::<Result<_, _>>()?;
+        let text = self.spaced(text);
+        let words: Vec<_> = text.split_whitespace().map(|word| self.read_word(word)).collect::<Result<_, _>>()?;
         Ok(words.concat())
     }
 
@@ -154,7 +165,8 @@ impl<const N: usize> Notation for Permutation<N> {
             return self.checked(state).map(Instance::from);
         }
         let Some(cube) = &self.description.cube else {
-            let moves = self.read_moves(text).map_err(|refusal| self.wrong_symbol(text).unwrap_or(refusal))?;
+            let moves = self.read_moves(text).map_err(|refusal| self.wrong_symbol(text).unwrap_or(refusal));
+            let moves = self.wrong_count(text, moves.is_ok()).map_or(moves, Err)?;
             return Ok(Instance { read_as: self.renamed(text), ..Instance::scramble(self.goal, moves) });
         };
         let instance = match cube.scramble(text) {

@@ -41,11 +41,14 @@ impl ScrambleReader {
                 || self.peek(0).is_some_and(|c| c.is_ascii_lowercase()));
         let layers = number.map_or(0, |number| number.value());
         let size = self.size as u64;
+        let first = if is_wide && last.is_none() { 1 } else { layers };
+        let end = last.unwrap_or(layers);
         if self.size > 3 && is_face {
-            let first = if is_wide && last.is_none() { 1 } else { layers };
-            let last = last.unwrap_or(layers);
-            if first >= 1 && first <= last && last <= size && last - first + 1 < size {
-                return Ok(vec![WrittenTurn { layers: (1 << last) - (1 << (first - 1)), ..self.turn()? }]);
+            if first >= 1 && first <= end && end <= size && end - first + 1 < size {
+                let turn = self.turn()?;
+                if self.peek(0) != Some('-') {
+                    return Ok(vec![WrittenTurn { layers: (1 << end) - (1 << (first - 1)), ..turn }]);
+                }
             }
         } else if layers == 2 && is_wide && last.is_none() {
             return Ok(vec![self.turn()?]);
@@ -55,7 +58,9 @@ impl ScrambleReader {
             Some('.') => {
                 "a number and a dot stand before a scramble, and this one has begun: give one at a time".into()
             }
-            _ if is_wide && layers == size => format!("{layers} layers are the whole cube, which x, y and z turn"),
+            _ if is_face && first == 1 && end == size => {
+                format!("{size} layers are the whole cube, which x, y and z turn")
+            }
             _ if is_face && size > 3 => format!(
                 "this cube has {size} layers: 2R turns the second one alone, 3Rw the first three, 2-3Rw the second and the third"
             ),
@@ -201,8 +206,12 @@ impl ScrambleReader {
     pub(super) fn count_and_prime(&mut self) -> (Option<Number>, bool) {
         let is_exponent = self.at.checked_sub(1).is_some_and(|before| self.characters[before] == '^');
         let is_braced = is_exponent && self.take_if(|c| c == '{').is_some();
-        let is_negative =
-            self.peek(1).is_some_and(|c| c.is_ascii_digit()) && self.take_if(|c| matches!(c, '-' | '−')).is_some();
+        // `2R-3R` is not `2R-3 R`, but `R-1U` is `R' U`.
+        let is_range = matches!((is_exponent, self.peek(0), self.peek(1)), (false, Some('-'), Some('2'..='9')))
+            && self.peek(2).is_some_and(|c| c.is_ascii_alphabetic());
+        let is_negative = !is_range
+            && self.peek(1).is_some_and(|c| c.is_ascii_digit())
+            && self.take_if(|c| matches!(c, '-' | '−')).is_some();
         let (number, back) = self.plain_count_and_prime();
         if is_braced {
             self.take_if(|c| c == '}');

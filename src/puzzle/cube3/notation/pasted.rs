@@ -19,7 +19,7 @@ pub(in crate::puzzle::cube3) fn inside(text: &str) -> String {
 
 /// The characters of a text without comments, with plain digits.
 pub(super) fn without_comments(text: &str) -> Vec<char> {
-    let raised = || "⁰¹²³⁴⁵⁶⁷⁸⁹⁻".chars().zip("0123456789-".chars());
+    let raised = || "⁰¹²³⁴⁵⁶⁷⁸⁹⁻".chars().zip("0123456789−".chars());
     let plain = |c| raised().find(|(raised, _)| *raised == c).map_or(c, |(_, plain)| plain);
     let code = |line| without_comment(line).split("//").next().unwrap_or_default();
     text.lines().flat_map(|line| code(line).chars().map(plain).chain(['\n'])).collect()
