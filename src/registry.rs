@@ -262,9 +262,11 @@ fn lights(name: &str) -> Result<AnyEntry> {
         Some(Ok(size @ 9..=lightsout::LARGEST)) => Ok(AnyEntry::Lights256(LightsOut::new(size).into())),
         Some(_) => Err(unknown(format!("lightsout2 to lightsout{}", lightsout::LARGEST))),
         None => {
-            let likeness = |known: &&str| strsim::jaro_winkler(known, &name.to_lowercase());
+            let lower = name.to_lowercase();
+            let likeness = |known: &&str| strsim::jaro_winkler(known, &lower);
             let nearest = NAMES.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-            let meant = nearest.filter(|known| likeness(known) > 0.85);
+            let is_lower = lower != name && find(&lower, None).is_ok();
+            let meant = if is_lower { Some(&*lower) } else { nearest.filter(|known| likeness(known) > 0.85) };
             let meant = meant.map_or_else(String::new, |known| format!("{known}, or one of "));
             Err(unknown(format!("{meant}{}, {OTHERS}, or the file of a puzzle (….json)", NAMES.join(", "))))
         }

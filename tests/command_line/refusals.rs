@@ -37,6 +37,8 @@ fn bad_input_is_refused_by_name() {
         (vec!["solve", "U X2"], "'X2'"),
         (vec!["solve", &"U".repeat(54)], "54 facelets are U"),
         (vec!["solve", "--puzzle", "cube12", "U"], "'cube12'"),
+        (vec!["solve", "--puzzle", "cube4:HTM", "U"], "expected cube4:htm, or one of"),
+        (vec!["solve", "--puzzle", "cube12:HTM", "U"], "expected cube3:htm, or one of"),
         (vec!["solve", "--search", "magic", "U"], "'magic'"),
         (vec!["solve", "--heuristic", "magic", "U"], "'magic'"),
         (vec!["solve", "--model", missing, "U"], missing),
