@@ -6,7 +6,7 @@ use super::instances::{self, Written};
 use super::output_file;
 use super::progress::{SearchLine, note};
 use super::solve::{print_line, written};
-use super::{Ending, OrInput as _, SUCCESS, narrow, ranks, signal, with_flags};
+use super::{Ending, NOT_SOLVED, OrInput as _, SUCCESS, narrow, ranks, signal, with_flags};
 use crate::distributed::Group;
 use crate::files;
 use crate::memory;
@@ -127,12 +127,14 @@ fn bench<P: Puzzle>(entry: Entry<P>, args: &Args, group: Option<&Group>, stop: &
         }
         group => bench.solve(solvers, &todo, group, &mut |done| bench.take_in(done, &mut results))?,
     }
-    if stop.load(Ordering::Relaxed) {
+    // Another rank may have got the signal.
+    let is_cut = stop.load(Ordering::Relaxed) || results.iter().any(Option::is_none);
+    if is_cut {
         let goes_on = if args.out.is_some() { "; the same command continues" } else { "" };
         note!("costar: stopped{goes_on}");
     }
     bench.print(results, others.as_deref())?;
-    Ok(SUCCESS)
+    Ok(if is_cut { NOT_SOLVED } else { SUCCESS })
 }
 
 /// A benchmark: its instances and settings, for all searches.
@@ -395,7 +397,9 @@ fn earlier<S>(
 
 /// The results of `--against`.
 fn others(path: &Path, template: &Record) -> Result<Vec<Record>> {
-    let lines = files::read(path).and_then(|text| parse_lines::<Record>(&text, path)).context("--against")?;
+    let lines = signal::ends_at_once(|| files::read(path))
+        .and_then(|text| parse_lines::<Record>(&text, path))
+        .context("--against")?;
     let refuse = |why: String| anyhow!("--against: {} holds results of another puzzle: {why}", path.display());
     lines.iter().try_for_each(|line| line.check_same_puzzle(template)).map_err(refuse)?;
     Ok(lines)

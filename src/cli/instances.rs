@@ -53,15 +53,16 @@ pub(super) fn stream<P: Notation>(mut input: Box<dyn BufRead + Send>, puzzle: Ar
     let (sender, receiver) = sync_channel(1);
     thread::spawn(move || {
         let mut gatherer = Gatherer::new(&*puzzle);
-        let mut bytes = Vec::new();
+        let (mut bytes, mut is_start) = (Vec::new(), true);
         loop {
             bytes.clear();
-            let is_utf16 = input.fill_buf().is_ok_and(|start| utf16_units(start).is_some());
+            let is_utf16 =
+                std::mem::take(&mut is_start) && input.fill_buf().is_ok_and(|start| utf16_units(start).is_some());
             let read = if is_utf16 { input.read_to_end(&mut bytes) } else { input.read_until(b'\n', &mut bytes) };
             let (instances, is_end) = match read {
                 Ok(0) => (gatherer.end().into_iter().map(Ok).collect(), true),
                 Ok(_) => {
-                    let line = decoded(&bytes);
+                    let line = if is_utf16 { decoded(&bytes) } else { String::from_utf8_lossy(&bytes).into() };
                     let line = line.strip_suffix('\n').unwrap_or(&line);
                     (gatherer.add(line.strip_suffix('\r').unwrap_or(line)).into_iter().map(Ok).collect(), false)
                 }

@@ -1,5 +1,6 @@
 //! Files that commands write: pages, pictures, and results that a later run resumes.
 
+use super::signal;
 use crate::files;
 use anyhow::{Context as _, Result, ensure};
 use std::fs::File;
@@ -42,7 +43,8 @@ fn is_device(path: &Path) -> bool {
 /// Opens a file that a later run resumes, and locks it against other writers. Creates it if it is missing.
 pub(super) fn open_locked(command: &str, path: &Path) -> Result<File> {
     check_path("file", path)?;
-    let file = File::options().create(true).append(true).open(path);
+    // A pipe without a reader waits for one.
+    let file = signal::ends_at_once(|| File::options().create(true).append(true).open(path));
     let file = file.with_context(|| format!("cannot write {}", path.display()))?;
     let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
     ensure!(

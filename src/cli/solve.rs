@@ -213,6 +213,12 @@ impl<P: Puzzle> Session<'_, P> {
             let Some(Written { line: number, text }) = text else {
                 let has_instance = count > 0 || stop.load(Ordering::Relaxed);
                 check_input(has_instance, || "standard input holds no instance: expected one a line".into())?;
+                // Another rank has died, or got a signal: the rest of the input is not solved.
+                let is_cut = stop.load(Ordering::Relaxed) && signal::exit_code().is_none();
+                if let Some(group) = group.filter(|_| is_cut && prints) {
+                    group.check()?;
+                    return Ok(NOT_SOLVED);
+                }
                 return Ok(worst);
             };
             count += 1;
@@ -311,7 +317,8 @@ fn show<P: Puzzle>(puzzle: &P, solution: &Solution<P::State>) -> io::Result<()> 
     let end = Scramble::play(puzzle, start, moves).end();
     writeln!(out, "{}\n", puzzle.draw(&end, style()))?;
     let seconds = format!("{:.1} s", report.seconds);
-    let whose = match (report.search_length, report.proven_optimal, report.has_costs()) {
+    let has_costs = report.has_costs() || puzzle.own_costs().is_some();
+    let whose = match (report.search_length, report.proven_optimal, has_costs) {
         (Some(length), ..) => {
             format!(": the inverse scramble (the search's own solution has {length} moves), after {seconds}")
         }

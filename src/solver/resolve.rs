@@ -7,7 +7,7 @@
 //! | `heuristic_plan` | the heuristic: the network, one of the puzzle's own, or the caller's |
 //! | `perimeter_plan` | the perimeter of the search and of the proof |
 
-use super::options::{REDUCTION, SearchInfo, SearchOptions};
+use super::options::{Engine, REDUCTION, SearchInfo, SearchOptions};
 use super::plan::{Facts, HeuristicChoice, HeuristicPlan, PerimeterPlan, Plan, Request, SearchPlan};
 use crate::error::SettingError;
 
@@ -151,7 +151,7 @@ fn choose_search(
         if options.candidates.is_some() || !(as_published || of_bwas) {
             name = "beam";
         } else {
-            options.deferred |= !as_published;
+            options.deferred |= !as_published && options.engine != Some(Engine::Device);
         }
     }
     let search = SearchInfo::named(name)?;

@@ -43,8 +43,11 @@ fn moves_cost_what_the_user_says() {
     let explained = json(&run(&["solve", "--move-costs", "U=1.5", "--explain", "--json", "B U"]).out);
     let costs: Vec<&serde_json::Value> = (0..3).map(|step| &explained["steps"][step]["g"]).collect();
     assert_eq!((costs, &explained["cost"]), (vec![&0.into(), &1.5.into(), &2.5.into()], &2.5.into()), "{explained}");
-    let ran = run(&["solve", "--move-costs", "U=1.5", "--search", "astar", "B U"]);
-    assert!(ran.out.contains("no solution is cheaper"), "{}", ran.out);
+    // Where a half turn costs 3, two quarter turns are cheaper, and longer.
+    for words in [["U=1.5", "B U"], ["U2=3", "U2"]] {
+        let ran = run(&["solve", "--search", "astar", "--move-costs", words[0], words[1]]);
+        assert!(ran.out.contains("no solution is cheaper"), "{}", ran.out);
+    }
     // Walking is free where pushes are counted, so a cheapest solution may not be a shortest one.
     let level = "#######|#  .  #|# $   #|#  @  #|#######";
     let ran = run(&["solve", "--puzzle", "sokoban:pushes", "--heuristic", "matching", level]);

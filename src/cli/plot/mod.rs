@@ -14,6 +14,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::ValueEnum;
 use inputs::PlotInputs;
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 mod inputs;
@@ -36,7 +37,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     instances: Option<PathBuf>,
     /// Width of the picture in pixels; the height is two thirds of it
-    #[arg(long, default_value_t = DEFAULT_WIDTH, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(300..=4800))]
+    #[arg(long, default_value_t = DEFAULT_WIDTH, value_name = "PIXELS", value_parser = count_in(300..=4800))]
     width: u32,
     /// Density and exactness: the puzzle, if the model was trained for a puzzle from a file
     #[arg(long, value_name = "NAME")]
@@ -45,7 +46,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", value_parser = scrambles)]
     scrambles: Option<u64>,
     /// Density and exactness: the longest scramble [default: the longest of the model's training]
-    #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "D", value_parser = count_in(1..=10_000))]
     max_depth: Option<u32>,
     /// Density and exactness: seed of the scrambles [default: 1]
     #[arg(long, value_name = "N", value_parser = quantity::count)]
@@ -53,6 +54,14 @@ pub(super) struct Args {
     /// Density and exactness: device of the network: auto, cpu, cuda or cuda:I [default: auto]
     #[arg(long, value_name = "DEVICE")]
     device: Option<DeviceChoice>,
+}
+
+/// The reader of a count within a range.
+fn count_in(range: RangeInclusive<u32>) -> impl Fn(&str) -> Result<u32, String> + Clone {
+    move |text| {
+        let count = u32::try_from(quantity::count(text)?).ok().filter(|count| range.contains(count));
+        count.ok_or_else(|| format!("expected {} to {}", range.start(), range.end()))
+    }
 }
 
 impl Args {

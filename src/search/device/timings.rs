@@ -43,7 +43,7 @@ impl Timings {
 
 impl Drop for Timings {
     fn drop(&mut self) {
-        if self.last.is_some() {
+        if self.last.is_some() && !self.parts.is_empty() {
             let part = |(name, time): &(&str, Duration)| format!("{name} {:.1} ms", 1e3 * time.as_secs_f64());
             log::debug!("layers on the device: {}", self.parts.iter().map(part).collect::<Vec<_>>().join(", "));
         }
