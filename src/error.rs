@@ -56,6 +56,9 @@ pub enum Error {
     /// Another rank of the group has failed, and prints the reason.
     #[error("another rank has failed")]
     OtherRank,
+    /// A rank of the group has ended without a report, or its store no longer answers.
+    #[error("{0}")]
+    LostRank(String),
     /// An invariant of costar does not hold.
     #[error("{0}: this is a bug in costar")]
     Bug(String),

@@ -214,7 +214,7 @@ impl<T, E: Into<anyhow::Error>> OrInput<T> for Result<T, E> {
         self.map_err(|error| {
             let error = error.into();
             match error.downcast_ref() {
-                Some(Error::Heuristic(_) | Error::Bug(_)) => Failure::Other(error),
+                Some(Error::Heuristic(_) | Error::LostRank(_) | Error::Bug(_)) => Failure::Other(error),
                 _ => Failure::Input(error),
             }
         })
@@ -292,6 +292,13 @@ mod tests {
     fn settings_become_flags() {
         assert_eq!(with_flags("`policy_weight`: add `deferred`"), "--policy-weight: add --deferred");
         assert_eq!(with_flags("a `word` and an odd `"), "a `word` and an odd `");
+    }
+
+    #[test]
+    fn a_rank_that_has_died_is_no_bad_input() {
+        let failure = |error: Error| Err::<(), _>(error).or_input().expect_err("a failure");
+        assert!(matches!(failure(Error::LostRank("rank 1 of 2 has ended".into())), Failure::Other(_)));
+        assert!(matches!(failure(Error::Data("a damaged file".into())), Failure::Input(_)));
     }
 
     #[test]

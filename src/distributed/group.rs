@@ -248,7 +248,7 @@ impl Group {
         let is_dead = |&rank: &usize| rank != self.rank() && before[rank] == after[rank] && !has_left(rank);
         let dead: Vec<usize> = (0..self.size()).filter(is_dead).collect();
         let who = if dead.is_empty() { "another rank".into() } else { named(&dead) };
-        Error::Data(format!("{who} of {} has ended unexpectedly ({why}), so all ranks end", self.size()))
+        Error::LostRank(format!("{who} of {} has ended unexpectedly ({why}), so all ranks end", self.size()))
     }
 
     /// Checks what the heartbeat thread has learned, without a request to the store.
@@ -274,7 +274,7 @@ impl Group {
     }
 
     fn lost(&self) -> Error {
-        Error::Data(format!("rank 0 of {} has ended unexpectedly, so all ranks end", self.size()))
+        Error::LostRank(format!("rank 0 of {} has ended unexpectedly, so all ranks end", self.size()))
     }
 
     fn by_gloo<T>(&self, run: impl FnOnce(&Gloo) -> Result<T, String>) -> Result<T> {

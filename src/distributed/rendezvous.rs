@@ -96,7 +96,7 @@ impl Round {
     /// If there is none in time, or `stop` is set; if the store does not answer; [`Error::OtherRank`] where rank 0 prints
     /// the reason.
     pub(super) fn find(launch: Store, rendezvous: &Rendezvous, timeout: Duration, stop: &AtomicBool) -> Result<Round> {
-        let lost = |_| Error::Data("rank 0 has ended unexpectedly, so all ranks end".into());
+        let lost = |_| Error::LostRank("rank 0 has ended unexpectedly, so all ranks end".into());
         let is_restart_without_store = !rendezvous.outlives_ranks && restarts() > 0;
         if rendezvous.is_rank_0 {
             let name = launch.add("rounds", 1).map_err(lost)?.to_string();
