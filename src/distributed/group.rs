@@ -7,7 +7,7 @@ use super::c10d::{Gloo, Store};
 use super::launcher::LauncherEnv;
 use super::liveness::{HEARTBEAT_INTERVAL, Liveness, POLL_INTERVAL, heartbeats, left_key, watch};
 use super::nccl::{self, Communicator};
-use super::rendezvous::{ErrorExit, Round, STARTED, check_not_stopped, join_timeout, leave, not_joined, open};
+use super::rendezvous::{ErrorExit, Round, STARTED, check_not_stopped, leave, not_joined, open};
 use crate::error::{Context as _, Error, Result, bail};
 use crate::exchange::{DeviceBytes, Exchange};
 use serde::{Serialize, de::DeserializeOwned};
@@ -38,8 +38,9 @@ impl Group {
     /// # Errors
     /// If the store cannot be opened; [`Error::OtherRank`] where rank 0 prints the reason.
     pub fn open(env: LauncherEnv, stop: Arc<AtomicBool>) -> Result<Group> {
-        let launch = open(&env.rendezvous, env.rendezvous.is_host(), join_timeout())?;
-        let round = Round::find(launch, &env.rendezvous, join_timeout(), &stop)?;
+        let rendezvous = &env.rendezvous;
+        let launch = open(rendezvous, rendezvous.is_host(), rendezvous.join_timeout)?;
+        let round = Round::find(launch, rendezvous, rendezvous.join_timeout, &stop)?;
         let (gloo, nccl, watcher) = (OnceLock::new(), OnceLock::new(), Mutex::new(None));
         Ok(Group { env, round, gloo, nccl, liveness: Arc::default(), stop, watcher })
     }
@@ -51,7 +52,8 @@ impl Group {
     /// If a rank does not join in time, has another signature, or has failed ([`Error::OtherRank`]); if two processes have the
     /// same rank.
     pub fn join(&self, signature: &str) -> Result<bool> {
-        let deadline = Instant::now() + join_timeout();
+        let rendezvous = &self.env.rendezvous;
+        let deadline = Instant::now() + rendezvous.join_timeout;
         self.ask(|store| store.add(&host_key(), 1))?;
         let is_duplicate = self.ask(|store| store.add(&joined_key(self.rank()), 1))? != 1;
         loop {
@@ -63,7 +65,7 @@ impl Group {
             }
             let has_time = Instant::now() < deadline;
             // The first process of this rank may belong to a round whose ranks were killed before all had joined.
-            if is_duplicate && !(has_time && self.env.rendezvous.outlives_ranks) {
+            if is_duplicate && !(has_time && rendezvous.outlives_ranks) {
                 bail!("two processes have the rank {} of {}", self.rank(), self.size());
             }
             self.check()?;
@@ -73,7 +75,7 @@ impl Group {
             check_not_stopped(&self.stop)?;
             if !has_time {
                 let missing = format!("{} of {}", named(&missing), self.size());
-                return Err(not_joined(&missing, &self.env.rendezvous, join_timeout()));
+                return Err(not_joined(&missing, rendezvous, rendezvous.join_timeout));
             }
             thread::sleep(POLL_INTERVAL);
         }
@@ -328,7 +330,9 @@ impl Group {
     /// Starts the heartbeat thread.
     fn start_heartbeats(&self) -> Result<()> {
         // It has a connection of its own, since a call of this thread may block the other one.
-        let store = self.round.within(open(&self.env.rendezvous, false, join_timeout())?).map_err(|_| self.lost())?;
+        let rendezvous = &self.env.rendezvous;
+        let launch = open(rendezvous, false, rendezvous.join_timeout)?;
+        let store = self.round.within(launch).map_err(|_| self.lost())?;
         let (liveness, stop) = (Arc::clone(&self.liveness), Arc::clone(&self.stop));
         let rank_and_size = (self.rank(), self.size());
         let watcher = thread::spawn(move || watch(&store, &liveness, &stop, rank_and_size));

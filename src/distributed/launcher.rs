@@ -5,9 +5,16 @@ use crate::error::Error;
 use std::env;
 use std::fmt::Display;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// The store's port if the launcher names none: torchrun's default.
 const DEFAULT_PORT: u16 = 29500;
+
+/// The environment variable with the number of seconds that a rank waits for the others to join.
+pub(super) const JOIN_TIMEOUT_VARIABLE: &str = "COSTAR_JOIN_SECONDS";
+
+/// How long a rank waits for the others to join, unless [`JOIN_TIMEOUT_VARIABLE`] says otherwise.
+pub(super) const DEFAULT_JOIN_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Looks an environment variable up.
 type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -36,6 +43,8 @@ pub struct Rendezvous {
     pub outlives_ranks: bool,
     /// Whether this process is rank 0, which opens a round.
     pub is_rank_0: bool,
+    /// How long this process waits for the others to join.
+    pub join_timeout: Duration,
     /// Prefix of this launch's keys: another launch may use the same store.
     pub prefix: String,
 }
@@ -72,7 +81,7 @@ impl LauncherEnv {
             (_, true) => ["SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"],
             _ => return Ok(None),
         };
-        let numbers = rank_numbers(variable, names);
+        let numbers = join_timeout(variable).and_then(|_| rank_numbers(variable, names));
         if matches!(numbers, Ok([_, 1, _])) {
             return Ok(None);
         }
@@ -113,7 +122,10 @@ impl Rendezvous {
         };
         let launch = variable("TORCHELASTIC_RUN_ID").unwrap_or_else(|| "0".into());
         let outlives_ranks = variable("TORCHELASTIC_USE_AGENT_STORE").is_some_and(|agent| agent == "True");
-        Ok(Rendezvous { host, port, outlives_ranks, is_rank_0, prefix: format!("costar/{launch}") })
+        // A bad one is refused with the numbers of the ranks; the others can then be told.
+        let join_timeout = join_timeout(variable).unwrap_or(DEFAULT_JOIN_TIMEOUT);
+        let prefix = format!("costar/{launch}");
+        Ok(Rendezvous { host, port, outlives_ranks, is_rank_0, join_timeout, prefix })
     }
 }
 
@@ -147,6 +159,14 @@ fn rank_numbers(variable: Lookup<'_>, names: [&str; 3]) -> Result<[usize; 3], St
 
 fn number<T: FromStr<Err: Display>>(name: &str, text: String) -> Result<T, String> {
     text.trim().parse().map_err(|error| format!("the variable {name} is '{text}': {error}"))
+}
+
+fn join_timeout(variable: Lookup<'_>) -> Result<Duration, String> {
+    let Some(text) = variable(JOIN_TIMEOUT_VARIABLE) else { return Ok(DEFAULT_JOIN_TIMEOUT) };
+    match text.trim().parse::<u32>() {
+        Ok(seconds @ 1..) => Ok(Duration::from_secs(seconds.into())),
+        _ => Err(format!("the variable {JOIN_TIMEOUT_VARIABLE} is '{text}': expected whole seconds, at least 1")),
+    }
 }
 
 /// The first host of a Slurm job: gpu03 for `gpu[03-07,9],other`.
@@ -191,6 +211,7 @@ mod tests {
             port: 1234,
             outlives_ranks: false,
             is_rank_0: false,
+            join_timeout: DEFAULT_JOIN_TIMEOUT,
             prefix: "costar/none".into(),
         };
         assert_eq!(env.rendezvous, rendezvous);
@@ -235,6 +256,11 @@ mod tests {
                 &[("RANK", "1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "x"), ("MASTER_PORT", "99999")],
                 "MASTER_PORT is '99999'",
             ),
+            (
+                &[("RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "x"), (JOIN_TIMEOUT_VARIABLE, "nan")],
+                "COSTAR_JOIN_SECONDS is 'nan': expected whole seconds",
+            ),
+            (&[("RANK", "0"), ("WORLD_SIZE", "1"), (JOIN_TIMEOUT_VARIABLE, "0")], "COSTAR_JOIN_SECONDS is '0'"),
         ] {
             let refusal = read(variables).expect_err(named).error.to_string();
             assert!(refusal.contains(named), "{refusal}");

@@ -274,7 +274,7 @@ fn all(group: &Group, holds: bool) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distributed::launcher::{LauncherEnv, Rendezvous};
+    use crate::distributed::launcher::{DEFAULT_JOIN_TIMEOUT, LauncherEnv, Rendezvous};
     use std::path::Path;
     use std::process::Command;
 
@@ -300,7 +300,8 @@ mod tests {
                     let run = &run;
                     scope.spawn(move || {
                         let (host, is_rank_0, prefix) = ("127.0.0.1".into(), rank == 0, "nccl".into());
-                        let rendezvous = Rendezvous { host, port, outlives_ranks: false, is_rank_0, prefix };
+                        let (outlives_ranks, join_timeout) = (false, DEFAULT_JOIN_TIMEOUT);
+                        let rendezvous = Rendezvous { host, port, outlives_ranks, is_rank_0, join_timeout, prefix };
                         let env = LauncherEnv { rank, size: 3, local_rank: rank, rendezvous };
                         let group = Group::open(env, Arc::new(AtomicBool::new(false))).expect("a group");
                         assert!(group.join("the same").expect("all join"));

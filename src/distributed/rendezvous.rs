@@ -1,7 +1,7 @@
 //! How ranks find each other in the store, and how they leave it after a failure.
 
 use super::c10d::Store;
-use super::launcher::{Rendezvous, restarts};
+use super::launcher::{JOIN_TIMEOUT_VARIABLE, Rendezvous, restarts};
 use super::liveness::POLL_INTERVAL;
 use crate::error::{Error, Result, bail, ensure};
 use std::net::{TcpStream, ToSocketAddrs as _};
@@ -10,12 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// How long a rank waits for the others to join, unless [`JOIN_TIMEOUT_VARIABLE`] says otherwise.
-const DEFAULT_JOIN_TIMEOUT: Duration = Duration::from_secs(8);
-
-/// The environment variable with the number of seconds that a rank waits for the others to join.
-pub(super) const JOIN_TIMEOUT_VARIABLE: &str = "COSTAR_JOIN_SECONDS";
 
 /// How long a failed rank that hosts the store waits for the others to see the failure.
 const FAILURE_SEEN_TIMEOUT: Duration = Duration::from_secs(4);
@@ -46,7 +40,7 @@ pub struct ErrorExit {
 
 /// Tells the other ranks that this one cannot join, with its exit code.
 pub fn fail_before_joining(rendezvous: &Rendezvous, ranks: Option<usize>, code: u8) -> ErrorExit {
-    let timeout = join_timeout() / 2;
+    let timeout = rendezvous.join_timeout / 2;
     let never = AtomicBool::new(false);
     let store = open(rendezvous, rendezvous.is_host(), timeout).and_then(|launch| match Round::current(&launch) {
         Ok(Some((store, _))) if !rendezvous.is_rank_0 => Ok(store),
@@ -77,8 +71,8 @@ impl Round {
     /// The round of a [single rank](Rendezvous::of_single_rank); `None` if its launcher keeps no store.
     pub fn of_single_rank() -> Option<Round> {
         let rendezvous = Rendezvous::of_single_rank()?;
-        let launch = open(&rendezvous, false, join_timeout()).ok()?;
-        Round::find(launch, &rendezvous, join_timeout(), &AtomicBool::new(false)).ok()
+        let launch = open(&rendezvous, false, rendezvous.join_timeout).ok()?;
+        Round::find(launch, &rendezvous, rendezvous.join_timeout, &AtomicBool::new(false)).ok()
     }
 
     /// Keys and name of the round that rank 0 opened last, if any.
@@ -230,9 +224,4 @@ pub(super) fn not_joined(missing: &str, Rendezvous { host, port, .. }: &Rendezvo
 pub(super) fn check_not_stopped(stop: &AtomicBool) -> Result<()> {
     ensure!(!stop.load(Ordering::Relaxed), "stopped while waiting for the other ranks");
     Ok(())
-}
-
-pub(super) fn join_timeout() -> Duration {
-    let seconds = std::env::var(JOIN_TIMEOUT_VARIABLE).ok().and_then(|text| text.trim().parse().ok());
-    seconds.filter(|&seconds| seconds > 0).map_or(DEFAULT_JOIN_TIMEOUT, Duration::from_secs)
 }
