@@ -5,7 +5,7 @@
 
 use super::c10d::{Gloo, Store};
 use super::launcher::LauncherEnv;
-use super::liveness::{HEARTBEAT_INTERVAL, Liveness, POLL_INTERVAL, heartbeats, left_key, watch};
+use super::liveness::{HEARTBEAT_INTERVAL, Liveness, POLL_INTERVAL, STOP, heartbeats, left_key, watch};
 use super::nccl::{self, Communicator};
 use super::rendezvous::{ErrorExit, Round, STARTED, check_not_stopped, leave, not_joined, open};
 use crate::error::{Context as _, Error, Result, bail};
@@ -378,8 +378,14 @@ impl Drop for Group {
         let is_lost = self.liveness.is_lost();
         let has_ended = self.liveness.left.swap(true, Ordering::Relaxed) || is_lost;
         let store = &self.round.store;
-        // A rank that has announced its leave does not count as dead.
-        let announce = || store.set(&left_key(self.env.rank), b"").and_then(|()| store.add("done", 1));
+        let announce = || -> Result<i64, String> {
+            if self.stop.load(Ordering::Relaxed) {
+                store.set(STOP, b"")?; // the heartbeat thread may have ended before it told the others
+            }
+            // A rank that has announced its leave does not count as dead.
+            store.set(&left_key(self.env.rank), b"")?;
+            store.add("done", 1)
+        };
         if !has_ended && announce().is_ok() && self.env.rendezvous.is_host() {
             // The host of the store leaves last.
             let (begin, all) = (Instant::now(), self.env.size as i64);

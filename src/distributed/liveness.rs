@@ -69,6 +69,9 @@ impl Liveness {
     }
 }
 
+/// The key that is set once a rank has got a signal: all stop.
+pub(super) const STOP: &str = "stop";
+
 /// The key that is set once a rank has died.
 const DIED: &str = "died";
 
@@ -92,10 +95,10 @@ pub(super) fn watch(store: &Store, liveness: &Liveness, stop: &AtomicBool, (rank
         if store.has("failed")? {
             liveness.failed.store(true, Ordering::Relaxed);
             stop.store(true, Ordering::Relaxed);
-        } else if store.has("stop")? {
+        } else if store.has(STOP)? {
             stop.store(true, Ordering::Relaxed);
         } else if stop.load(Ordering::Relaxed) && !stop_shared {
-            store.set("stop", b"")?;
+            store.set(STOP, b"")?;
             stop_shared = true;
         }
         if last_check.elapsed() >= CHECK_INTERVAL {
