@@ -17,7 +17,7 @@ mod search_plan;
 
 use heuristic_plan::{choose_heuristic, means_reduction, reduction_network};
 use perimeter_plan::{plan_perimeter, plan_proof_perimeter};
-use search_plan::plan_search;
+use search_plan::{check_engine, plan_search};
 
 /// Children that a beam evaluates in a layer, in widths.
 pub(super) const CANDIDATES: u64 = 2;
@@ -63,6 +63,7 @@ impl HeuristicFacts<'_> {
 /// # Errors
 /// Names the setting that cannot be, and what is expected.
 pub fn resolve(request: &Request, facts: &Facts<'_>) -> Result<Plan, SettingError> {
+    check_engine(&request.options, facts.puzzle)?; // before a search refuses it, and names others
     request.options.check()?;
     let in_stages = means_reduction(request, facts);
     let (plan, model) = match in_stages {
@@ -367,6 +368,15 @@ mod tests {
         assert_eq!(slots(r#"{"engine": "device"}"#), (HashSlots::UpTo(1 << 24), None));
         let asked = slots(r#"{"engine": "device", "hash_slots": 77}"#);
         assert_eq!(asked, (HashSlots::Exactly(77), Some(77)));
+    }
+
+    #[test]
+    fn a_puzzle_that_no_device_holds_is_the_reason_whatever_the_search() {
+        let jugs = PuzzleFacts { has_move_table: false, search: "astar", prefers_network: false, ..puzzle() };
+        for search in ["auto", "bwas"] {
+            let error = plan(search, r#"{"engine": "device"}"#, &jugs, None).expect_err(search);
+            assert!(error.reason.contains("not fixed changes of cells"), "{search}: {error}");
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ fn what_a_puzzle_or_search_cannot_do_is_refused_with_the_reason() {
         (vec!["--search", "beam", "--heuristic", "zero", "--engine", "device", "R"], "asks a network"),
         (vec!["--search", "beam", "--move-costs", "U=2", "--engine", "device", "R"], "--move-costs sets other costs"),
         (vec!["--puzzle", "jugs:8,5,3", "--search", "beam", "--engine", "device", "8,0,0"], "moves of jugs:8,5,3"),
+        (vec!["--puzzle", "jugs:8,5,3", "--search", "bfs", "--engine", "device", "8,0,0"], "moves of jugs:8,5,3"),
         (vec!["--puzzle", "puzzle8", "1 2 3 4 5 6 8 7 0"], "parity"),
         (vec!["--puzzle", "puzzle8", "--goal", "1 2", "1 2 3 4 5 6 7 8 0"], "--goal"),
         (vec!["--puzzle", "lightsout99", "1"], "lightsout15"),

@@ -6,6 +6,7 @@ use super::perimeter_plan::{plan_cached, plan_perimeter};
 use super::{BEAM_SYMMETRIES, HeuristicFacts};
 use crate::error::{SettingError, bail_setting};
 use crate::quantity::grouped;
+use crate::registry::PuzzleFacts;
 use crate::search::beam::HashSlots;
 
 /// The weight of the path cost, as published.
@@ -159,16 +160,8 @@ fn choose_engine(
     heuristic: &HeuristicFacts<'_>,
     obstacle: Option<String>,
 ) -> Result<bool, SettingError> {
-    let name = &facts.puzzle.name;
-    let obstacle = if facts.puzzle.has_own_costs {
-        Some("every move costs 1 there, and `move_costs` sets other costs".into())
-    } else if !facts.puzzle.has_move_table {
-        Some(format!("the moves of {name} are not fixed changes of cells, which a device could make"))
-    } else if !heuristic.is_model {
-        Some("it asks a network, and none is used".into())
-    } else {
-        obstacle
-    };
+    let no_network = || (!heuristic.is_model).then(|| "it asks a network, and none is used".into());
+    let obstacle = obstacle_of_puzzle(facts.puzzle).or_else(no_network).or(obstacle);
     match (options.engine.unwrap_or(Engine::Auto), obstacle) {
         (Engine::Auto, None) if heuristic.on_cuda => {
             log::debug!("`engine` auto takes the device: it makes children at a hundred times the rate of the cores");
@@ -180,9 +173,32 @@ fn choose_engine(
             Ok(false)
         }
         (Engine::Device, None) => Ok(true),
-        (Engine::Device, Some(reason)) => bail_setting!("engine", "device: {reason}: expected host"),
+        (Engine::Device, Some(reason)) => Err(refuse_device(&reason)),
         (Engine::Host, _) => Ok(false),
     }
+}
+
+/// Refuses the device for a puzzle that no search keeps there.
+pub(super) fn check_engine(options: &SearchOptions, puzzle: &PuzzleFacts) -> Result<(), SettingError> {
+    match obstacle_of_puzzle(puzzle) {
+        Some(reason) if options.engine == Some(Engine::Device) => Err(refuse_device(&reason)),
+        _ => Ok(()),
+    }
+}
+
+fn obstacle_of_puzzle(puzzle: &PuzzleFacts) -> Option<String> {
+    let name = &puzzle.name;
+    if puzzle.has_own_costs {
+        Some("every move costs 1 there, and `move_costs` sets other costs".into())
+    } else if !puzzle.has_move_table {
+        Some(format!("the moves of {name} are not fixed changes of cells, which a device could make"))
+    } else {
+        None
+    }
+}
+
+fn refuse_device(reason: &str) -> SettingError {
+    SettingError::new("engine", format!("device: {reason}: expected host"))
 }
 
 fn needs_policy(field: &str) -> SettingError {
