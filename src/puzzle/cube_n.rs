@@ -390,6 +390,12 @@ mod tests {
         // The corner URF turned: its stickers are U 15, R 16, F 35.
         let refusal = swapped(4, &[(15, 16), (16, 35)]).expect_err("a corner twisted");
         assert!(refusal.contains("twisted"), "{refusal}");
+        // The same corner in the order of contests, U F R B L D.
+        let mut symbols: Vec<char> = ('A'..='F').flat_map(|symbol| std::iter::repeat_n(symbol, 16)).collect();
+        symbols.swap(15, 32);
+        symbols.swap(32, 19);
+        let refusal = cube(4, Metric::Oriented).parse(&String::from_iter(symbols)).expect_err("a corner twisted");
+        assert!(refusal.to_string().contains("twisted"), "{refusal}");
         let refusal = swapped(5, &[(22, 52)]).expect_err("a middle edge flipped");
         assert!(refusal.contains("flipped"), "{refusal}");
         let refusal = swapped(4, &[(5, 21)]).map(drop);

@@ -142,7 +142,7 @@ pub(super) fn build_stage<P: Puzzle>(entry: Entry<P>, request: Request, stop: &A
 /// cubes stay as they are.
 ///
 /// # Errors
-/// If the centres are not those of a cube, which symbols of a contest may have.
+/// If the centres are not those of a cube.
 fn held_upright<P: Puzzle>(puzzle: &P, start: P::State) -> Result<(P::State, Vec<Move>), ParseError> {
     let is_still = matches!(CubeN::parse_name(&puzzle.name()), Some((_, Metric::Oriented)));
     let is_upright = |state: &P::State| {

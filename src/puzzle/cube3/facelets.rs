@@ -70,28 +70,38 @@ pub(in crate::puzzle) fn read_colours(
     still: bool,
     check: impl Fn(&[u8]) -> Result<(), String>,
 ) -> Option<Result<ReadColours, ParseError>> {
-    let colours = |facelets: &[char]| {
-        let reduced = if size % 2 == 1 {
-            let reduced = Facelets::new(&reduced(facelets, size, 3))?;
-            reduced.state()?;
-            reduced
-        } else {
-            Facelets::of_small(&reduced(facelets, size, 2))?.0
-        };
-        let named = |letters: [char; 6]| {
-            let other = |letter| format!("a facelet is {letter}: expected {}", String::from_iter(letters));
-            let colours = faces_of(facelets, letters).map_err(other)?;
-            check(&colours).map(|()| colours)
-        };
-        let colours = named(FACES);
-        if still { colours } else { colours.or_else(|_| named(reduced.letters)) }
-    };
     Some(Sheet::read(text, size)?.and_then(|sheet| {
         if still {
             sheet.check_faces()?;
         }
-        sheet.cube(colours)
+        sheet.cube(|facelets| colours_of(facelets, size, still, &check))
     }))
+}
+
+/// The colours that [`read_colours`] gives for facelets in the order U R F D L B.
+///
+/// # Errors
+/// If the facelets are not a cube.
+pub(in crate::puzzle) fn colours_of(
+    facelets: &[char],
+    size: usize,
+    still: bool,
+    check: impl Fn(&[u8]) -> Result<(), String>,
+) -> Result<Vec<u8>, String> {
+    let reduced = if size % 2 == 1 {
+        let reduced = Facelets::new(&reduced(facelets, size, 3))?;
+        reduced.state()?;
+        reduced
+    } else {
+        Facelets::of_small(&reduced(facelets, size, 2))?.0
+    };
+    let named = |letters: [char; 6]| {
+        let other = |letter| format!("a facelet is {letter}: expected {}", String::from_iter(letters));
+        let colours = faces_of(facelets, letters).map_err(other)?;
+        check(&colours).map(|()| colours)
+    };
+    let colours = named(FACES);
+    if still { colours } else { colours.or_else(|_| named(reduced.letters)) }
 }
 
 /// The facelets of a cube with `lines` rows a face: those of a larger cube on its outer and its middle lines.

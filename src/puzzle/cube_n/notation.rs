@@ -162,7 +162,9 @@ impl CubeN {
         };
         let contest = self.contest_facelets(text);
         if let Some(colours) = contest.clone().filter(|_| self.is_still()) {
-            return Some(check(&colours).map(|()| (colours, None)).map_err(facelets::impossible));
+            let letters: Vec<char> = colours.iter().map(|&colour| FACES[usize::from(colour)]).collect();
+            let read = facelets::colours_of(&letters, self.size, true, check);
+            return Some(read.map(|colours| (colours, None)).map_err(facelets::impossible));
         }
         let read = facelets::read_colours(text, self.size, self.is_still(), check)?;
         Some(read.map_err(|ParseError(refusal)| match contest.filter(|colours| check(colours).is_ok()) {
