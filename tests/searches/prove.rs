@@ -356,6 +356,12 @@ fn a_perimeter_is_kept_whole_or_not_at_all() {
     let other = permutation::<64>("pyraminx.json");
     let others = PerimeterFolder::new(&other, Some(folder.path().to_owned())).expect("it has symmetries");
     assert!(others.files().is_empty());
+    // The names of the moves do not matter.
+    others.make(extent(3), &stop, &mut |_| ()).expect("it was not stopped").1.expect("it can be written");
+    let text = other.file().expect("it has a file").replace("\"U\":", "\"T\":");
+    let renamed = Permutation::<64>::new(Description::parse(&text).expect("a puzzle"));
+    let of_renamed = PerimeterFolder::new(&renamed, Some(folder.path().to_owned())).expect("it has symmetries");
+    assert!(of_renamed.load(3, u64::MAX).is_some());
     let whole = std::fs::read(&path).expect("it is there");
     for (cut, flipped) in [(whole.len() - 1, 0), (5000, 0), (100, 0), (0, 0), (whole.len(), 60), (whole.len(), 9000)] {
         let mut wrong = whole[..cut].to_vec();

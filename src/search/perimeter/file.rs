@@ -1,6 +1,6 @@
 //! Perimeters on the disk: made once, kept in the cache whole or not at all, and refused by name if damaged.
 //!
-//! A file begins with a line of text, a line of JSON (puzzle, moves, depth, symmetries, sizes and checksums), and a
+//! A file begins with a line of text, a line of JSON (puzzle, depth, symmetries, sizes and checksums), and a
 //! checksum of that. The layers follow, nearest first, so that the file of a deep perimeter serves for a shallow one.
 
 use super::cache_lines::Lines;
@@ -11,7 +11,7 @@ use crate::cache;
 use crate::error::{Context as _, Error, Result, ensure};
 use crate::files::write_whole_with;
 use crate::memory;
-use crate::puzzle::{Move, Puzzle, Symmetries, move_names};
+use crate::puzzle::{Move, Puzzle, Symmetries};
 use crate::workers::{cores, on_own_threads};
 use bytemuck::{cast_slice, cast_slice_mut};
 use serde::{Deserialize, Serialize};
@@ -51,8 +51,7 @@ struct Header {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Identity {
     puzzle: String,
-    /// The names of the moves: each costs 1.
-    moves: String,
+    /// A checksum of what the moves do, each at a cost of 1. Their names do not matter.
     rules: u32,
     symmetries: u32,
     symmetry_version: u32,
@@ -100,10 +99,8 @@ impl<'a, P: Puzzle> PerimeterFolder<'a, P> {
     /// symmetries.
     pub fn new(puzzle: &'a P, folder: Option<PathBuf>) -> Option<Self> {
         let symmetries = puzzle.is_reversible().then(|| puzzle.symmetries()).flatten()?;
-        let moves: Vec<Move> = (0..puzzle.move_count() as Move).collect();
         let identity = Identity {
             puzzle: puzzle.name(),
-            moves: move_names(puzzle, &moves).join(" "),
             rules: rules(puzzle),
             symmetries: symmetries.count(),
             symmetry_version: symmetries.version(),
