@@ -384,16 +384,14 @@ impl ImportedFiles<'_> {
             Some(text) => self.add_file(&format!("{name}.json"), text.clone().into_bytes()),
         };
         if let Some(contest) = contest.filter(|_| !rows.is_empty()) {
-            let wildcards = rows.iter().filter(|row| row.wildcards > 0).count();
-            let column = (wildcards > 0).then_some(WILDCARDS);
-            let (mut lines, mut refused) = (Vec::new(), BTreeMap::<_, Vec<&str>>::new());
+            let (mut kept, mut refused) = (Vec::new(), BTreeMap::<_, Vec<&str>>::new());
             // A submission repeats the state as the contest writes it.
             let separator = if contest.repeats_state { "," } else { " " };
             for row in rows {
                 let has_symbols = sorted(&row.state) == sorted(&row.goal);
                 let state = puzzle.words.of(&row.state).map(|words| words.join(separator));
                 if let Some(state) = state.filter(|state| has_symbols && puzzle.rules.parse(state).is_ok()) {
-                    lines.push((&*row.id, state, column.map(|_| row.wildcards.to_string())));
+                    kept.push((*row, state));
                     continue;
                 }
                 let why = match (has_symbols, row.wildcards) {
@@ -406,11 +404,16 @@ impl ImportedFiles<'_> {
             for (why, ids) in refused {
                 writeln!(io::stdout(), "{name}: left out instances {}: {why}", ids.join(", "))?;
             }
-            if !lines.is_empty() {
+            let wildcards = kept.iter().filter(|(row, _)| row.wildcards > 0).count();
+            if !kept.is_empty() {
+                let column = (wildcards > 0).then_some(WILDCARDS);
                 let names = [Some(contest.id), Some(contest.state), column];
-                let fields = lines.iter().map(|(id, state, wildcards)| [Some(*id), Some(state), wildcards.as_deref()]);
+                let counts: Vec<String> = kept.iter().map(|(row, _)| row.wildcards.to_string()).collect();
+                let fields = kept.iter().zip(&counts).map(|((row, state), count)| {
+                    [Some(row.id.as_str()), Some(state.as_str()), column.map(|_| count.as_str())]
+                });
                 let path = self.add_file(&format!("{name}.csv"), written([names].into_iter().chain(fields))?);
-                instances = lines.len();
+                instances = kept.len();
                 let _ = write!(said, "; {}: {path}", counted(instances, "instance"));
             }
             if wildcards > 0 {

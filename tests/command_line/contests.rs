@@ -311,6 +311,7 @@ fn what_no_moves_solve_and_too_many_symbols_are_left_out() {
     for said in [format!("instances 0: {why}, and wildcards"), format!("instances 1: {why}\n"), "1 instance:".into()] {
         assert!(ran.code == 0 && ran.out.contains(&said), "{said}: {}{}", ran.out, ran.err);
     }
+    assert!(!ran.out.contains("(with wildcards"), "{}", ran.out);
     let turn: Vec<usize> = (1..300).chain([0]).collect();
     let ran = imported(&path, &format!(r#"{{"generators": {{"a": {turn:?}}}}}"#), table, "ring");
     assert!(ran.code == 2 && ran.out.contains("it has 300 different symbols"), "{}{}", ran.out, ran.err);
