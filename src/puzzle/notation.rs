@@ -321,13 +321,13 @@ pub(crate) fn is_frame(line: &str) -> bool {
 
 /// Whether a character separates the members of a list, or stands around it: `[[1, 2], [3, 0]]`, `| 1 | 2 |`.
 pub(super) fn is_separator(character: char) -> bool {
-    matches!(character, ',' | ';' | '|' | '/' | '[' | ']' | '(' | ')' | '{' | '}' | '"' | '│' | '┃' | '║')
+    ",;|/[](){}│┃║\"“”„«»".contains(character)
 }
 
 /// A word without a pair of quotation marks around it.
 pub(crate) fn unquoted(word: &str) -> &str {
-    let inside = |mark: char| word.strip_prefix(mark)?.strip_suffix(mark).filter(|inside| !inside.is_empty());
-    word.chars().next().filter(|&first| is_prime(first)).and_then(inside).unwrap_or(word)
+    let inside = word.strip_prefix(is_prime).and_then(|word| word.strip_suffix(is_prime));
+    inside.filter(|inside| !inside.is_empty()).unwrap_or(word)
 }
 
 /// The members of a list, with any separators and brackets.

@@ -256,7 +256,7 @@ fn states_of_a_file_are_lists_with_any_separators() {
         assert_eq!(numbers.parse(text), expected, "{text}");
     }
     let letters = puzzle(r#"{ "name": "mixed", "goal": "aAbB", "moves": { "X": [1, 2, 3, 0], "Y": [1, 0, 2, 3] } }"#);
-    for text in ["A,a,b,B", "\"AabB\"", "'AabB'", "[Aa, bB]"] {
+    for text in ["A,a,b,B", "\"AabB\"", "'AabB'", "[Aa, bB]", "“AabB”", "„AabB“", "«AabB»", "‘AabB’"] {
         assert_eq!(letters.parse(text), letters.parse("AabB"), "{text}");
     }
     assert_ne!(letters.parse("AabB"), letters.parse("aAbB"), "colours may differ in case alone");
