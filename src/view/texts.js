@@ -34,8 +34,9 @@ function titleOf(puzzle) {
   if (puzzle === "cube3:htm") return "Rubik’s Cube, half-turn metric";
   const [, size, metric] = /^cube(\d+)(?::(htm|obtm|oriented|reduction|centres|edges))?$/.exec(puzzle) ?? [];
   const metrics = { htm: ", half-turn metric", obtm: ", outer block turns", oriented: ", held still", reduction: ", reduction to a 3×3×3", centres: ", centres", edges: ", edges" };
-  // A puzzle from a file may have the name of a cube, and is shown as a row.
-  if (size && (metric || playback.pictures[0].kind === "cube")) return `${size}×${size}×${size} cube${metrics[metric] ?? ""}`;
+  // A puzzle from a file may have the name of a cube, and is shown as a row, as the stages of a reduction are.
+  const isStage = ["reduction", "centres", "edges"].includes(metric);
+  if (size && (isStage || playback.pictures[0].kind === "cube")) return `${size}×${size}×${size} cube${metrics[metric] ?? ""}`;
   const plain = ["megaminx", "pyraminx", "skewb", "professor-tetraminx", "hungarian-rings", "supercube3", "periodic15"];
   if (plain.includes(puzzle)) return puzzle[0].toUpperCase() + puzzle.slice(1).replaceAll("-", " ");
   if (word === "puzzle") return `${number}-puzzle`;

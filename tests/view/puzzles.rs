@@ -109,13 +109,13 @@ fn a_solid_from_a_file_turns_as_its_moves_say() {
     assert!(dark.as_f64().is_some_and(|share| share < 0.2), "{dark}");
     // A permutation that is not a rotation: the stickers turn over.
     browser.run(
-        r"costar.load({ puzzle: 'cube4', instance: '', moves: ['go'], scramble: 0, goals: [], solves: true,
+        r"costar.load({ puzzle: 'cube4:htm', instance: '', moves: ['go'], scramble: 0, goals: [], solves: true,
             pictures: ['abc', 'bca'].map((text) => ({ kind: 'row', symbols: [...text] })),
             geometry: { faces: [], moves: [{ name: 'go', from: [1, 2, 0] }], polygons: [
                 [[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 0, 5], [2, 0, 5], [0, 2, 5]], [[5, 0, 0], [5, 1, 0], [5, 0, 9]]] } })",
     );
     assert_eq!(browser.run("return costar.turn('go')"), Value::Null);
-    assert_eq!(browser.run("return document.querySelector('#title').textContent"), "cube4", "no cube");
+    assert_eq!(browser.run("return document.querySelector('#title').textContent"), "cube4:htm", "no cube");
     assert_eq!(play_to_the_end(&browser)["solved"], true);
     // Flat: tokens in a ring, and blocks for a file with faces only.
     let ran = open(&browser, &page, &["--puzzle", &file("topspin20"), "L X R", "L X R"]);
