@@ -57,7 +57,7 @@ fn evaluate<P: Puzzle>(entry: Entry<P>, args: &Args) -> Ending {
         // A person who types instances gets each answer at once; a file is evaluated in chunks.
         let more = iter::from_fn(|| written.recv_timeout(CHUNK_TIMEOUT).ok().filter(|_| !stop.load(Ordering::Relaxed)));
         for instance in iter::once(Ok(first)).chain(more).take(solver.chunk()) {
-            let Written { line, text: instance } = instance.context("the instances cannot be read")?;
+            let Written { line, text: instance } = instance.context("the instances cannot be read").or_input()?;
             count += 1;
             let read = instances::with_optimum(&**solver.puzzle(), &instance);
             let text = read.as_ref().map_or(&*instance, |(text, _)| text).to_owned();

@@ -10,7 +10,7 @@
 //!
 //! The text is UTF-8, or UTF-16 with a byte-order mark.
 
-use super::signal;
+use super::{Failure, OrInput as _, signal};
 use crate::files;
 use crate::puzzle::{Block, Notation, Puzzle, is_frame, plain, without_comment};
 use anyhow::{Context as _, Result, anyhow};
@@ -80,10 +80,10 @@ pub(super) fn stream<P: Notation>(mut input: Box<dyn BufRead + Send>, puzzle: Ar
 ///
 /// # Errors
 /// If the input cannot be read.
-pub(super) fn next(stream: &Receiver<io::Result<Written>>, stop: &AtomicBool) -> Result<Option<Written>> {
+pub(super) fn next(stream: &Receiver<io::Result<Written>>, stop: &AtomicBool) -> Result<Option<Written>, Failure> {
     while !stop.load(Ordering::Relaxed) {
         match stream.recv_timeout(Duration::from_millis(50)) {
-            Ok(instance) => return instance.map(Some).context("the instances cannot be read"),
+            Ok(instance) => return instance.map(Some).context("the instances cannot be read").or_input(),
             Err(RecvTimeoutError::Timeout) => (),
             Err(RecvTimeoutError::Disconnected) => break,
         }

@@ -60,6 +60,12 @@ fn without_a_model_of_the_puzzle_another_heuristic_is_advised() {
 }
 
 #[test]
+fn instances_that_cannot_be_read_are_bad_input() {
+    let message = refused(&["evaluate", "--heuristic", "perimeter", "/"]);
+    assert!(message.contains("the instances cannot be read"), "{message}");
+}
+
+#[test]
 fn a_line_is_evaluated_whole() {
     let ran = run_with(&["evaluate", "--heuristic", "perimeter", "-"], "R\tU\tF\nR U F\t3\n1.\tR U\n");
     let estimates: Vec<_> = ran.out.lines().map(|line| json(line)["h"].clone()).collect();
