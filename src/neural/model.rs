@@ -143,7 +143,7 @@ impl ModelConfig {
     /// Names the difference.
     pub fn check_init(&self, puzzle: &dyn Learnable, folder: &Path) -> Result<()> {
         let (own, name) = (&self.puzzle, puzzle.name());
-        if *own == name && has_rules_of(puzzle, folder)? {
+        if *own == name && other_rules(puzzle, folder)?.is_none() {
             return self.check_inputs(puzzle, folder);
         }
         let folder = folder.display();
@@ -211,28 +211,28 @@ pub fn serves(trained_for: &str, puzzle: &str) -> bool {
 /// # Errors
 /// If the rules differ, or the file beside the model is not a puzzle.
 pub fn check_rules(puzzle: &dyn Learnable, folder: &Path) -> Result<()> {
-    let is_same = has_rules_of(puzzle, folder)?;
-    let [whose, or] = match folder.join(PUZZLE).is_file() {
-        true => [&format!("its {PUZZLE}"), ", or take that file"],
-        false => ["the one that comes with costar", ""],
-    };
-    let (name, folder) = (puzzle.name(), folder.display());
-    ensure!(
-        is_same,
-        "the model in {folder} is for a puzzle {name} with other rules, those of {whose}: give yours another name{or}"
-    );
-    Ok(())
+    other_rules(puzzle, folder)?.map_or(Ok(()), |refusal| Err(Error::Data(refusal)))
 }
 
-/// Whether a puzzle has the rules of the file beside a model; true without a file, unless costar has a cube of that name.
-pub(crate) fn has_rules_of(puzzle: &dyn Learnable, folder: &Path) -> Result<bool> {
-    let file = folder.join(PUZZLE);
-    let Some(rules) = puzzle.rules_crc32() else { return Ok(true) };
-    if !file.is_file() {
-        return Ok(puzzle.file().is_none() || CubeN::parse_name(&puzzle.name()).is_none());
-    }
-    let description = Description::read(&file).map_err(|error| Error::Data(error.to_string()))?;
-    Ok(description.rules_crc32() == rules)
+/// The refusal of a puzzle whose rules are not those of the file beside a model; without a file, of one that has the name of
+/// a cube of costar. `None` if the rules are the same.
+///
+/// # Errors
+/// If the file is not a puzzle.
+pub(crate) fn other_rules(puzzle: &dyn Learnable, folder: &Path) -> Result<Option<String>> {
+    let (name, file) = (puzzle.name(), folder.join(PUZZLE));
+    let Some(rules) = puzzle.rules_crc32() else { return Ok(None) };
+    let (is_same, whose, or) = if file.is_file() {
+        let description = Description::read(&file).map_err(|error| Error::Data(error.to_string()))?;
+        (description.rules_crc32() == rules, format!("its {PUZZLE}"), ", or take that file")
+    } else {
+        let is_same = puzzle.file().is_none() || CubeN::parse_name(&name).is_none();
+        (is_same, "the one that comes with costar".to_owned(), "")
+    };
+    let folder = folder.display();
+    Ok((!is_same).then(|| {
+        format!("the model in {folder} is for a puzzle {name} with other rules, those of {whose}: give yours another name{or}")
+    }))
 }
 
 /// A trained network that evaluates encoded states.

@@ -13,7 +13,7 @@ use crate::heuristic::{Heuristic, zero};
 use crate::memory;
 use crate::neural::device::{Device, DeviceChoice};
 use crate::neural::heuristic::NetworkHeuristic;
-use crate::neural::model::{Model, check_rules, has_rules_of};
+use crate::neural::model::{Model, other_rules};
 use crate::puzzle::Puzzle;
 use crate::registry::{Entry, find, with_entry};
 use crate::report::Record;
@@ -70,13 +70,10 @@ impl<P: Puzzle> Builder<P> {
         let puzzle = self.entry.facts();
         let model = models::facts(named.as_deref(), &puzzle.name).map_err(models::missing);
         // A file may have the name of a puzzle that has a model.
-        let rules = &**self.entry.puzzle();
-        let model = model.and_then(|model| match has_rules_of(rules, &model.folder) {
-            Ok(false) if named.is_none() => {
-                check_rules(rules, &model.folder)
-                    .map_err(models::missing)
-                    .inspect_err(|other| log::debug!("{other}"))?;
-                Ok(model)
+        let model = model.and_then(|model| match other_rules(&**self.entry.puzzle(), &model.folder) {
+            Ok(Some(refusal)) if named.is_none() => {
+                log::debug!("{refusal}");
+                Err(SettingError::new("model", refusal))
             }
             _ => Ok(model),
         });
