@@ -37,7 +37,6 @@ use super::children::Hashes;
 use super::chunk_queue::ChunkQueue;
 use super::device::DeviceEngine;
 use super::limits::{Interrupt, stop_at, unless_failed};
-use super::nodes::hash_table::HashTable;
 use super::nodes::{BackPointers, NodeId};
 use super::perimeter::Perimeter;
 use super::{Control, End, Incumbent, Limit, Progress, Search, SearchResult, Stats, Task};
@@ -396,7 +395,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         }
         self.take_goals(&made);
         let made = self.exchanged(made)?;
-        let fresh = self.evaluated.insert_all(self.threads, &hashes(&made), HashTable::insert_hash);
+        let fresh = self.evaluated.insert_all(self.threads, &hashes(&made));
         self.look_up(&made, &fresh);
         stop_at(reached)?;
         if self.solution.is_some() {

@@ -37,9 +37,13 @@ impl Hashes {
         self.table_mut(hash).insert_hash(hash)
     }
 
-    /// Adds the hashes of all pieces. Returns, for each piece, the indices of its new hashes, in order; `is_new` adds one to its
-    /// table.
-    pub(super) fn insert_all(
+    /// Adds the hashes of all pieces. Returns, for each piece, the indices of its new hashes, in order.
+    pub(super) fn insert_all(&mut self, threads: usize, pieces: &[&[u64]]) -> Vec<Vec<u32>> {
+        self.insert_all_by(threads, pieces, HashTable::insert_hash)
+    }
+
+    /// The same; `is_new` adds a hash to its table.
+    pub(super) fn insert_all_by(
         &mut self,
         threads: usize,
         pieces: &[&[u64]],
@@ -191,7 +195,7 @@ mod tests {
                     let known = hashes.contains_all(threads, column);
                     assert!(new.iter().all(|&i| !known[i as usize]), "none of the new hashes was added before");
                 }
-                assert_eq!(hashes.insert_all(threads, part, HashTable::insert_hash), expected, "{threads} threads");
+                assert_eq!(hashes.insert_all(threads, part), expected, "{threads} threads");
                 assert!(part.iter().all(|column| hashes.contains_all(threads, column).iter().all(|known| *known)));
                 assert_eq!(hashes.len(), one_by_one.len());
             }

@@ -9,7 +9,6 @@ use crate::heuristic::Query;
 use crate::puzzle::{Move, replay};
 use crate::search::children::Hashes;
 use crate::search::exhaustive::{Exhaustive, sequences};
-use crate::search::nodes::hash_table::HashTable;
 use crate::workers::{on_each, on_own_threads};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -165,7 +164,7 @@ impl<P: Puzzle> BeamRun<'_, P> {
         let made = on_each(self.threads, made, BeamLayer::sorted);
         drop(evaluated);
         let made = self.exchanged(merged(self.threads, &made))?;
-        let fresh = Hashes::default().insert_all(self.threads, &hashes(&made), HashTable::insert_hash);
+        let fresh = Hashes::default().insert_all(self.threads, &hashes(&made));
         let root = |(made, i): (&BeamLayer<P::State>, usize)| RefinementRoot {
             state: made.states[i],
             order: made.order[i],

@@ -90,7 +90,7 @@ impl StateTable {
                 children.map(|child| (child, key(&child))).unzip::<_, _, Vec<_>, Vec<_>>()
             });
             let hashes: Vec<&[u64]> = made.iter().map(|(_, hashes)| &hashes[..]).collect();
-            for ((children, _), new) in made.iter().zip(self.0.insert_all(threads, &hashes, is_new)) {
+            for ((children, _), new) in made.iter().zip(self.0.insert_all_by(threads, &hashes, is_new)) {
                 count += new.len();
                 states.extend(new.iter().filter(|_| !last).map(|&i| children[i as usize]));
             }
