@@ -85,6 +85,8 @@ pub struct Permutation<const N: usize> {
     /// The names and permutations of the moves, followed by those of other turns of a cube in the hand.
     names: Vec<String>,
     tables: Vec<[u16; N]>,
+    /// Whether a name has a dot: dots do not join moves then.
+    names_have_dots: bool,
     hashing: Arc<Hashing>,
     free_symbols: Option<FreeSymbols>,
     /// Whether every move is an odd permutation, and no symbol stands twice in the goal.
@@ -109,13 +111,15 @@ impl<const N: usize> Permutation<N> {
             _ => description.moves.clone(),
         };
         let table = |permutation: Vec<u16>| std::array::from_fn(|i| permutation.get(i).copied().unwrap_or(i as u16));
-        let (names, tables) = turns.into_iter().map(|(name, permutation)| (name, table(permutation))).unzip();
+        let (names, tables): (Vec<String>, _) =
+            turns.into_iter().map(|(name, permutation)| (name, table(permutation))).unzip();
         let moves_are_odd = description.symbols.len() == description.positions()
             && description.moves.iter().all(|(_, permutation)| is_odd(permutation));
         let hashing = Arc::new(Hashing::new(&description));
         Permutation {
             description,
             goal,
+            names_have_dots: names.iter().any(|name| name.contains('.')),
             names,
             tables,
             hashing,

@@ -36,8 +36,7 @@ impl<const N: usize> Permutation<N> {
     /// dots stay.
     fn spaced(&self, text: &str) -> String {
         let normal = description::normal_name(text);
-        let has_dot = self.names.iter().any(|name| name.contains('.'));
-        if has_dot { normal } else { normal.replace('.', " ") }
+        if self.names_have_dots { normal } else { normal.replace('.', " ") }
     }
 
     /// Reads a move, also followed by `'` for its inverse or `2` for twice, if no move has that name itself.
