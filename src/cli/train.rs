@@ -14,7 +14,7 @@ use crate::registry::{Entry, find, with_entry};
 use crate::report::run_folder::{MODEL, newest_checkpoint};
 use crate::report::{Metrics, TensorBoard};
 use crate::solver::models;
-use crate::train::plan::{SamplerKind, TrainPlan};
+use crate::train::plan::{SamplerKind, TrainPlan, resolve};
 use crate::train::targets::Labels;
 use crate::train::{Ended, Event, TrainOptions, Trainable, Training, checkpoint, show_predictions};
 use anyhow::Context as _;
@@ -77,8 +77,6 @@ type TrainCommand = (Args, Option<Arc<Group>>, Arc<AtomicBool>);
 /// Trains; `example` is a command that solves an instance with the model of a run. Not generic: it is compiled once.
 fn train(shared: TrainCommand, entry: &dyn Trainable, example: &dyn Fn(&str) -> String) -> Ending {
     let (Args { device: choice, mut options, .. }, group, stop) = shared;
-    let device = Device::resolve(choice).or_input()?;
-    device.log_choice(choice);
     let out = options.folder(&entry.learnable().name()).or_input()?;
     options.out = Some(out.clone());
     let is_first = group.as_ref().is_none_or(|group| group.is_first());
@@ -91,6 +89,12 @@ fn train(shared: TrainCommand, entry: &dyn Trainable, example: &dyn Fn(&str) -> 
     let round = group.as_ref().map(|group| group.round()).or(single.as_ref());
     options.resume |= round.is_some_and(|round| round.was_opened(&out));
     let resumes = options.resume && newest_checkpoint(&out).or_input()?.is_some();
+    if is_first && !resumes {
+        // Refuses what no device takes: opening CUDA takes seconds.
+        resolve(&options, &entry.train_facts(&options, Device::CPU).or_input()?).or_input()?;
+    }
+    let device = Device::resolve(choice).or_input()?;
+    device.log_choice(choice);
     let training = match &group {
         None => Training::open(entry, &options, device, &stop),
         Some(group) => Training::open_together(entry, &options, device, Arc::clone(group), &stop),

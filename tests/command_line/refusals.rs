@@ -66,6 +66,7 @@ fn bad_input_is_refused_by_name() {
         (vec!["train", "--sparse-states", "0.5", "--samples", "1"], "moves all commute"),
         (vec!["train", "--puzzle", "sokoban", "--sparse-states", "0.5", "--samples", "1"], "--sparse-states"),
         (vec!["train", "--device", "cuda:77"], "--device cuda"),
+        (vec!["train", "--labels", "magic", "--device", "cuda:77"], "'magic'"),
         (vec!["train", "--checkpoint-every", "soon"], "'soon'"),
         (vec!["scramble", "--puzzle", "x"], "'x'"),
         (vec!["dance"], "dance"),
