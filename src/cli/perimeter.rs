@@ -8,7 +8,7 @@ use crate::memory;
 use crate::puzzle::Puzzle;
 use crate::quantity::{self, grouped};
 use crate::registry::{Entry, find, with_entry};
-use crate::search::perimeter::{Count, Extent, PerimeterFolder};
+use crate::search::perimeter::{Count, Extent, PerimeterFile, PerimeterFolder};
 use anyhow::{anyhow, bail};
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +20,8 @@ const TABLE_BYTES: f64 = 2.7;
 const BUILD_BYTES: f64 = 5.4;
 /// Bytes of keys that wait to be merged.
 const PENDING_BYTES: f64 = (64 << 20) as f64;
+/// With less memory, not even the first layer is built.
+const MIN_BYTES: u64 = 2 << 20;
 /// Size that no machine has: 10¹⁵ bytes.
 const HUGE_BYTES: f64 = 1e15;
 
@@ -67,7 +69,14 @@ fn perimeter<P: Puzzle>(entry: &Entry<P>, args: Args) -> Ending {
     };
     check_input(depth > 0, || "--depth 0: expected at least 1".into())?;
     let bytes = match args.max_memory {
-        Some(most) => most.saturating_sub(memory::resident()),
+        Some(most) => {
+            let (held, bytes) = (memory::resident(), quantity::bytes);
+            let (given, least) = (bytes(most), bytes(held + MIN_BYTES));
+            let refusal =
+                || format!("--max-memory {given}: the program itself takes {}: expected {least}", bytes(held));
+            check_input(most >= held + MIN_BYTES, refusal)?;
+            most - held
+        }
         None => memory::available().map_or(u64::MAX, |bytes| bytes / 5 * 4),
     };
     if args.count || folder.files().iter().all(|kept| kept.depth < depth) {
@@ -94,7 +103,13 @@ fn perimeter<P: Puzzle>(entry: &Entry<P>, args: Args) -> Ending {
     let (size, seconds) = (quantity::bytes(perimeter.bytes()), started.elapsed().as_secs_f64());
     writeln!(out, "\ndepth {}, {size}, {seconds:.1} s", perimeter.depth())?;
     match kept {
-        Some(Ok(path)) => writeln!(out, "kept in {}", path.display())?,
+        Some(Ok(path)) => {
+            let is_deeper = |file: &PerimeterFile| file.path == path && file.depth > perimeter.depth();
+            let deeper = folder.files().into_iter().find(is_deeper);
+            let part =
+                deeper.map_or_else(String::new, |file| format!("part of the perimeter to depth {}, ", file.depth));
+            writeln!(out, "{part}kept in {}", path.display())?;
+        }
         Some(Err(error)) => {
             return Err(anyhow!(error).context("the perimeter is built, but cannot be kept").into());
         }

@@ -26,6 +26,8 @@ fn a_perimeter_is_made_once_and_used() {
     let ran = in_cache(folder.path(), &["perimeter", "cube3", "--depth", "6"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains("93,840") && ran.out.contains("kept in"), "{}", ran.out);
+    let ran = in_cache(folder.path(), &["perimeter", "cube3", "--depth", "3"]);
+    assert!(ran.code == 0 && ran.out.contains("part of the perimeter to depth 6, kept in"), "{}{}", ran.out, ran.err);
     let ran = in_cache(folder.path(), &["perimeter"]);
     assert!(ran.out.starts_with("depth  6"), "{}", ran.out);
     let prove = ["solve", "--search", "exhaustive", "--perimeter", "6", "--json", "R U F' L D B' R' U F"];
@@ -102,6 +104,8 @@ fn proofs_are_made_or_refused_with_the_reason() {
     assert!(message.contains("--perimeter") && message.contains("--prove"), "{message}");
     let message = refused(&["perimeter", "puzzle15", "--depth", "3"]);
     assert!(message.contains("no symmetries"), "{message}");
+    let message = refused(&["perimeter", "cube3", "--depth", "3", "--max-memory", "1M"]);
+    assert!(message.contains("--max-memory") && message.contains("the program itself takes"), "{message}");
     for depth in ["40", "4000000000"] {
         let message = refused(&["perimeter", "cube3", "--depth", depth]);
         assert!(message.contains("far too large for any memory: expected at most 1"), "{message}");
