@@ -204,8 +204,8 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
             match step {
                 Err(Limit::Memory) if prunes => {
                     self.nodes.end_step()?;
-                    self.nodes.prune_open();
-                    if let Some(limit) = control.reached(&|| self.nodes.bytes()) {
+                    let pruned = unless_failed(self.nodes.prune_open(|| control.reached(&|| 0)))?;
+                    if let Some(limit) = pruned.err().or_else(|| control.reached(&|| self.nodes.bytes())) {
                         return Ok(self.result(End::Limit(limit), false));
                     }
                 }

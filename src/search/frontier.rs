@@ -15,6 +15,9 @@ mod deferred;
 /// Drop submitted states once they outnumber the waiting ones by this factor.
 const DROP_SUBMITTED: usize = 8;
 
+/// Open nodes that are pruned between two checks of the limits: taking as many takes about a tenth of a second.
+const PRUNE_BLOCK: usize = 1 << 20;
+
 /// The nodes of a running search.
 pub(super) struct Frontier<'a, P: Puzzle> {
     priority: Priority<'a, P>,
@@ -92,21 +95,32 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
 
     /// Takes the first nodes until there are `count`, and closes them; drops outdated entries. For full expansion.
     pub(super) fn take_and_close(&mut self, count: usize, taken: &mut Vec<NodeId>) {
-        let mut popped = Vec::new();
+        let (mut popped, ties) = (Vec::new(), self.open.ties);
         while taken.len() < count {
             popped.clear();
             self.open.take(count - taken.len(), &mut popped);
             if popped.is_empty() {
                 return;
             }
-            for (i, &entry) in popped.iter().enumerate() {
-                if let Some(&next) = popped.get(i + PREFETCH_AHEAD) {
-                    memory::prefetch(&self.stored.arena[self.open.ties.id(next)].closed);
-                }
-                let id = self.open.ties.id(entry);
-                if !std::mem::replace(&mut self.stored.arena[id].closed, true) {
-                    taken.push(id);
-                }
+            self.close(&popped, |entry| taken.push(ties.id(entry)));
+        }
+    }
+
+    /// Closes the nodes of entries that were taken from the open list; outdated entries are not `current`.
+    fn close(&mut self, taken: &[u64], mut current: impl FnMut(u64)) {
+        let (ties, is_deferred) = (self.open.ties, self.priority.deferred.is_some());
+        for (i, &entry) in taken.iter().enumerate() {
+            if let Some(&next) = taken.get(i + PREFETCH_AHEAD) {
+                memory::prefetch(&self.stored.arena[ties.id(next)].closed);
+            }
+            let id = ties.id(entry);
+            let is_current = match is_deferred {
+                true => self.priority(id).is_some_and(|f| ties.entry(f, id) == entry),
+                false => !self.stored.arena[id].closed,
+            };
+            self.stored.arena[id].closed = true;
+            if is_current {
+                current(entry);
             }
         }
     }
@@ -247,23 +261,35 @@ impl<'a, P: Puzzle> Frontier<'a, P> {
     }
 
     /// Prunes the worse half of the open nodes, and all nodes that lead to none of the others. To be called between steps.
-    pub(super) fn prune_open(&mut self) {
-        let mut open = Vec::with_capacity(self.open.len());
-        while let Some(id) = self.take() {
-            self.stored.arena[id].closed = true;
-            open.push(id);
+    /// `reached` is asked before each block of nodes.
+    ///
+    /// # Errors
+    /// At a limit: no node is dropped, but the search must end, since the open list is incomplete.
+    pub(super) fn prune_open(&mut self, mut reached: impl FnMut() -> Option<Limit>) -> Result<(), Interrupt> {
+        let (mut open, mut taken, ties) = (Vec::with_capacity(self.open.len()), Vec::new(), self.open.ties);
+        while !self.open.is_empty() {
+            stop_at(reached())?;
+            taken.clear();
+            self.open.take(PRUNE_BLOCK, &mut taken);
+            self.close(&taken, |entry| open.push(entry));
         }
         open.truncate(open.len() / 2);
-        let indices = self.stored.keep(&open);
+        let mut kept = vec![false; self.stored.arena.len()];
+        for block in open.chunks(PRUNE_BLOCK) {
+            stop_at(reached())?;
+            for id in block.iter().map(|&entry| ties.id(entry)) {
+                self.stored.arena[id].closed = false;
+                kept[id as usize] = true;
+            }
+        }
+        let indices = self.stored.keep(kept);
         self.order.retain(&indices);
         self.first_new = self.stored.arena.len() as NodeId;
         self.next_estimate = self.first_new;
-        self.open = Open::new(self.open.ties);
-        for id in open.into_iter().map(|id| indices[id as usize]) {
-            self.stored.arena[id].closed = false;
-            self.enter(id);
-        }
+        self.open = Open::new(ties);
+        self.open.extend(self.threads, open.len(), |i| Some(ties.renamed(open[i], &indices)));
         self.stats.pruned += (indices.len() - self.stored.arena.len()) as u64;
+        Ok(())
     }
 
     /// Memory in use, in bytes.
@@ -296,5 +322,64 @@ impl<P: Puzzle> Priority<'_, P> {
         let (lambda, cost) = (self.lambda, self.puzzle.move_cost(state, action));
         let expected = lambda * (g + cost) as f32 + h + cost as f32 * (policy_weight * surprisal - 1.0);
         (lambda * *g as f32 + h).max(expected).max(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::heuristic::zero;
+    use crate::puzzle::cube2::Cube2;
+    use crate::puzzle::{Notation as _, Rules as _};
+    use crate::search::nodes::{NO_PARENT, hash};
+    use std::cmp::Reverse;
+
+    #[test]
+    fn the_better_half_of_the_open_nodes_stays_with_its_ancestors() {
+        for threads in [1, 2] {
+            let mut heuristic = zero();
+            let mut nodes = Frontier::new(&Cube2, &mut heuristic, 1.0, None, Ties::NewestFirst, threads);
+            let start = Cube2.parse("R U F").expect("three moves");
+            nodes.store(&start, NO_PARENT, 0, 0, true);
+            let mut next = 0;
+            while nodes.stored.arena.len() < 40_000 {
+                let Node { state, g, .. } = nodes.stored.arena[next];
+                for (action, child) in Cube2.children(&state) {
+                    nodes.store(&child, next, action, g + 1 + Cost::from(action % 3), true);
+                }
+                next += 1;
+            }
+            nodes.end_step().expect("it does not fail");
+            // Some are expanded, others are reached again: their first entries are outdated.
+            nodes.take_and_close(1000, &mut Vec::new());
+            for id in 5000..6000 {
+                nodes.reach_again(id, 0, 0, id % 20);
+            }
+            let arena = &nodes.stored.arena;
+            let mut open: Vec<NodeId> = (0..arena.len() as NodeId).filter(|&id| !arena[id].closed).collect();
+            open.sort_unstable_by_key(|&id| (arena[id].g, Reverse(id)));
+            open.truncate(open.len() / 2);
+            let (count, better) = (arena.len(), open.iter().map(|&id| arena[id].state).collect::<Vec<_>>());
+            let mut kept = vec![false; count];
+            for mut id in open {
+                while id != NO_PARENT && !std::mem::replace(&mut kept[id as usize], true) {
+                    id = arena[id].parent;
+                }
+            }
+            let kept: Vec<_> = (0..count as NodeId).filter(|&id| kept[id as usize]).map(|id| arena[id].state).collect();
+            assert!(nodes.prune_open(|| Some(Limit::Stopped)).is_err());
+            assert_eq!((nodes.stored.arena.len(), nodes.stats.pruned), (count, 0));
+            assert!(nodes.prune_open(|| None).is_ok());
+            let arena = &nodes.stored.arena;
+            assert!((0..arena.len() as NodeId).map(|id| arena[id].state).eq(kept.iter().copied()));
+            assert_eq!(nodes.stats.pruned, (count - kept.len()) as u64);
+            assert!(kept.iter().all(|state| nodes.stored.find(hash(state), state).is_some()));
+            let taken = std::iter::from_fn(|| {
+                let id = nodes.take()?;
+                nodes.stored.arena[id].closed = true;
+                Some(nodes.stored.arena[id].state)
+            });
+            assert!(taken.eq(better), "{threads} threads");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The stored states: all nodes, and the closed list, which finds a node by its state. The list is sharded hash tables of
 //! node indices, each beside the upper half of its state's hash, so that one shard grows at a time.
 
-use super::arena::{Arena, Node, NodeId};
+use super::arena::{Arena, NO_PARENT, Node, NodeId};
 use super::bins::{BINS, Bins};
 use super::hash_table::HashTable;
 use crate::puzzle::State;
@@ -88,22 +88,26 @@ impl<S: State> Stored<S> {
         visit(threads, &mut self.shards, pieces, |word| word, || (), insert);
     }
 
-    /// Drops all nodes but the start, `ends` and their ancestors. Returns the new indices as [`Arena::retain`] does.
-    pub fn keep(&mut self, ends: &[NodeId]) -> Vec<NodeId> {
+    /// Drops all nodes but the start, those that are `kept`, and their ancestors. Returns the new indices as
+    /// [`Arena::retain`] does.
+    pub fn keep(&mut self, mut kept: Vec<bool>) -> Vec<NodeId> {
         let arena = &mut self.arena;
-        let mut kept = vec![false; arena.len()];
         kept[0] = true; // the start
-        for &end in ends {
-            let mut id = end;
-            while !std::mem::replace(&mut kept[id as usize], true) {
-                id = arena[id].parent;
+        // In the order of the nodes, whose parents mostly lie together, too.
+        for id in 0..arena.len() as NodeId {
+            let mut parent = if kept[id as usize] { arena[id].parent } else { NO_PARENT };
+            while parent != NO_PARENT && !std::mem::replace(&mut kept[parent as usize], true) {
+                parent = arena[parent].parent;
             }
         }
         let indices = arena.retain(&kept);
         self.shards = shards();
-        for id in 0..arena.len() as NodeId {
-            let hash = hash(&arena[id].state);
-            self.shards[shard_of(hash)].insert_new(word(hash, id));
+        let hash_of = |id: usize| hash(&self.arena[id as NodeId].state);
+        for id in 0..self.arena.len() {
+            if id + PREFETCH_AHEAD < self.arena.len() {
+                self.prefetch(hash_of(id + PREFETCH_AHEAD));
+            }
+            self.shards[shard_of(hash_of(id))].insert_new(word(hash_of(id), id as NodeId));
         }
         indices
     }

@@ -35,6 +35,11 @@ impl Ties {
         entry as NodeId ^ self.mask()
     }
 
+    /// An entry whose node has got a new index, of equal priority.
+    pub(in crate::search) fn renamed(self, entry: u64, indices: &[NodeId]) -> u64 {
+        entry >> 32 << 32 | u64::from(indices[self.id(entry) as usize] ^ self.mask())
+    }
+
     fn mask(self) -> NodeId {
         if self == Ties::NewestFirst { NodeId::MAX } else { 0 }
     }
