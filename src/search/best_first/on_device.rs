@@ -4,7 +4,7 @@ use super::BestFirst;
 use crate::error::Result;
 use crate::puzzle::{Cost, Move, Puzzle, replay};
 use crate::search::device::DeviceEngine;
-use crate::search::device::nodes::{DeviceNodes, Taken};
+use crate::search::device::nodes::{DeviceNodes, StepChildren, Taken};
 use crate::search::limits::{Interrupt, stop_at, unless_failed};
 use crate::search::{Control, End, Incumbent, Limit, Progress, SearchResult, Stats};
 
@@ -35,18 +35,17 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
         let mut steps_left = self.settings.max_stale_steps;
         loop {
             if self.best.is_some() {
-                if steps_left == Some(0) {
+                if self.settings.ends_with_first_batch() {
                     return Ok(self.result(End::Solved, false));
+                }
+                if steps_left == Some(0) {
+                    return self.end();
                 }
                 steps_left = steps_left.map(|steps| steps - 1);
             }
             match unless_failed(self.step(control))? {
                 Ok(true) => {}
-                Ok(false) => {
-                    let is_whole = self.stats.pruned == 0;
-                    let end = if is_whole { End::NoSolution } else { End::Limit(Limit::Memory) };
-                    return Ok(self.result(end, is_whole));
-                }
+                Ok(false) => return self.end(),
                 Err(Limit::Memory) => {
                     let pruned = match self.nodes.prune_open() {
                         Err(_) if self.best.is_some() => 0,
@@ -95,25 +94,32 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
     /// Expands some of the nodes of a step.
     fn expand(&mut self, part: &Taken, control: &mut Control<'_>) -> Result<(), Interrupt> {
         self.stop_at_limit(control)?;
-        let rest = self.settings.perimeter.min_cost_outside().min(self.nodes.near_depth() + 1);
-        let too_costly = self.best.as_ref().map_or(Cost::MAX, |best| best.cost.saturating_sub(rest));
-        let children = self.nodes.expand(part, too_costly)?;
-        self.stats.generated += children.generated;
+        let StepChildren { generated, near, far } = self.nodes.expand(part)?;
+        self.stats.generated += generated;
         self.stats.expanded += part.count;
-        children.near.into_iter().for_each(|moves| self.take_solution(moves, control));
-        if self.best.is_some() && self.settings.max_stale_steps == Some(0) {
-            self.stats.stored += children.new[0].size()[0] as u64;
+        let reached_goals = near.len() as u64;
+        near.into_iter().for_each(|moves| self.take_solution(moves, control));
+        if self.best.is_some() && self.settings.ends_with_first_batch() {
+            // Nothing is worth an evaluation any more.
+            self.stats.stored += reached_goals + far.new_states();
             return Ok(());
         }
+        let too_costly = self.too_costly();
         let (stats, best, bytes) = (self.stats, self.nodes.nearest, self.nodes.host_bytes());
         let reached = |evaluated| {
             let (stats, least_f) = (Stats { evaluated, ..stats }, Some(part.least_f));
             control.report(&Progress { stats, best, least_f, proof: None });
             control.reached(&|| bytes)
         };
-        let stored = self.nodes.store(&children.new, &mut self.stats.evaluated, reached);
+        let stored = self.nodes.store(&far, too_costly, &mut self.stats.evaluated, reached);
         self.stats.stored = self.nodes.len() + self.stats.pruned;
         stored
+    }
+
+    /// The least path cost with which a state that is not near the goals cannot lead to a better solution.
+    fn too_costly(&self) -> Cost {
+        let rest = self.settings.perimeter.min_cost_outside().min(self.nodes.near_depth() + 1);
+        self.best.as_ref().map_or(Cost::MAX, |best| best.cost.saturating_sub(rest))
     }
 
     /// Takes a path to a state near the goals, if the host finds it there too, and the solution is the best so far.
@@ -127,6 +133,14 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
             control.report_incumbent(&incumbent);
             self.best = Some(incumbent);
         }
+    }
+
+    /// Ends with an empty open list, or after the last stale step.
+    fn end(self) -> Result<SearchResult> {
+        // If nothing is open and nothing was pruned, nothing better exists.
+        let exhausted = self.stats.pruned == 0 && !self.nodes.has_open()?;
+        let end = if exhausted { End::NoSolution } else { End::Limit(Limit::Memory) };
+        Ok(self.result(end, exhausted))
     }
 
     fn result(self, end: End, proven: bool) -> SearchResult {

@@ -28,8 +28,29 @@ pub(in crate::search) struct StepChildren {
     pub(in crate::search) generated: u64,
     /// The moves from the start to those near the goals, the cheapest solutions first.
     pub(in crate::search) near: Vec<Vec<Move>>,
-    /// Children whose states are not stored yet.
-    pub(in crate::search) new: New,
+    /// The others, to be stored.
+    pub(in crate::search) far: FarChildren,
+}
+
+/// Children that are not near the goals, as columns. Their states are made when they are stored.
+pub(in crate::search) struct FarChildren {
+    /// The nodes of stored states that are reached more cheaply, and their new path costs, parents and moves.
+    again: [Tensor; 4],
+    /// The hashes, path costs, parents and moves of those whose states are not stored yet.
+    new: [Tensor; 4],
+}
+
+impl FarChildren {
+    /// The number of those whose states are not stored yet.
+    pub(in crate::search) fn new_states(&self) -> u64 {
+        self.new[0].size()[0] as u64
+    }
+}
+
+/// The children, as columns with the path cost as the second, that cost less than `too_costly`.
+fn cheaper(columns: &[Tensor; 4], too_costly: Cost) -> [Tensor; 4] {
+    let is_cheaper = columns[1].less(i64::from(too_costly)).nonzero().flatten(0, 1);
+    columns.each_ref().map(|column| column.index_select(0, &is_cheaper))
 }
 
 /// Nodes that were taken from the open list.
@@ -73,9 +94,6 @@ pub(in crate::search) struct DeviceNodes<'a> {
     /// The least cost-to-go so far, and the path cost of its node.
     pub(in crate::search) nearest: Option<(f32, Cost)>,
 }
-
-/// The hashes, path costs, parents and moves of new nodes, whose states are made when they are stored.
-pub(in crate::search) type New = [Tensor; 4];
 
 impl DeviceEngine {
     /// The nodes of a search that weighs the path cost with λ: the start alone.
@@ -175,6 +193,18 @@ impl DeviceNodes<'_> {
         })
     }
 
+    /// Whether any node is open.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(in crate::search) fn has_open(&self) -> Result<bool, HeuristicError> {
+        on_device(|| self.open_count() > 0)
+    }
+
+    fn open_count(&self) -> i64 {
+        count_of(&self.stored(&self.priorities).isfinite())
+    }
+
     /// Puts nodes back into the open list.
     ///
     /// # Errors
@@ -183,12 +213,12 @@ impl DeviceNodes<'_> {
         on_device(|| self.open(&taken.nodes))
     }
 
-    /// Makes the children of nodes. Leaves out a child whose state is stored at no greater cost, or whose cost is at least
-    /// `too_costly`. Opens a stored state again if this path to it is cheaper. Returns the children near the goals apart.
+    /// Makes the children of nodes. Leaves out a child whose state is stored at no greater cost. Returns the children near the
+    /// goals apart.
     ///
     /// # Errors
     /// If the device fails, or its memory is full.
-    pub(in crate::search) fn expand(&mut self, taken: &Taken, too_costly: Cost) -> Result<StepChildren, Interrupt> {
+    pub(in crate::search) fn expand(&self, taken: &Taken) -> Result<StepChildren, Interrupt> {
         within_memory(|| {
             let moves = self.parts.moves.count;
             let rows = self.rows.index_select(0, &taken.nodes);
@@ -212,31 +242,31 @@ impl DeviceNodes<'_> {
             let path = |(parent, action)| [self.path_to(parent), vec![action as Move]].concat();
             let near = ends.into_iter().zip(lasts).map(path).collect();
             let [known, is_known] = [known, is_known].map(|all| all.index_select(0, &children));
-            let is_stored = is_near.logical_not().logical_and(&costs.less(i64::from(too_costly)));
-            let again = is_known.logical_and(&is_stored).nonzero().flatten(0, 1);
-            let nodes = known.index_select(0, &again);
-            for (column, numbers) in
-                [(&mut self.costs, &costs), (&mut self.parents, &parents), (&mut self.actions, &actions)]
-            {
-                let _ = column.index_copy_(0, &nodes, &numbers.index_select(0, &again));
-            }
-            self.open(&nodes);
-            let new = is_known.logical_not().logical_and(&is_stored).nonzero().flatten(0, 1);
+            let is_far = is_near.logical_not();
+            let again = is_known.logical_and(&is_far).nonzero().flatten(0, 1);
+            let again = [&known, &costs, &parents, &actions].map(|all| all.index_select(0, &again));
+            let new = is_known.logical_not().logical_and(&is_far).nonzero().flatten(0, 1);
             let new = [hashes, costs, parents, actions].map(|all| all.index_select(0, &new));
-            StepChildren { generated, near, new }
+            StepChildren { generated, near, far: FarChildren { again, new } }
         })
     }
 
-    /// Makes and evaluates new nodes in chunks, and stores them. `reached` is asked before each chunk, with what is evaluated.
+    /// Takes in the children that cost less than `too_costly`: opens the stored states again, makes and evaluates the new ones
+    /// in chunks, and stores them. `reached` is asked before each chunk, with what is evaluated.
     ///
     /// # Errors
     /// At a limit, with the rest not stored; if the device fails, or an estimate is not finite.
     pub(in crate::search) fn store(
         &mut self,
-        new: &New,
+        children: &FarChildren,
+        too_costly: Cost,
         evaluated: &mut u64,
         mut reached: impl FnMut(u64) -> Option<Limit>,
     ) -> Result<(), Interrupt> {
+        let new = within_memory(|| {
+            self.reach_again(cheaper(&children.again, too_costly));
+            cheaper(&children.new, too_costly)
+        })?;
         let (count, mut first) = (new[0].size()[0], 0);
         while first < count {
             stop_at(reached(*evaluated))?;
@@ -268,6 +298,15 @@ impl DeviceNodes<'_> {
         Ok(())
     }
 
+    /// Gives nodes their new path costs, parents and moves, and puts them into the open list.
+    fn reach_again(&mut self, [nodes, costs, parents, actions]: [Tensor; 4]) {
+        for (column, numbers) in [(&mut self.costs, costs), (&mut self.parents, parents), (&mut self.actions, actions)]
+        {
+            let _ = column.index_copy_(0, &nodes, &numbers);
+        }
+        self.open(&nodes);
+    }
+
     /// Notes the least estimate of a chunk, and its path cost; refuses one that is not finite.
     fn note_nearest(&mut self, [sum, least, cost]: [f32; 3]) -> Result<(), HeuristicError> {
         check_estimate(sum)?;
@@ -278,7 +317,7 @@ impl DeviceNodes<'_> {
     }
 
     /// Stores new nodes with their estimates; returns the sum of these, the least, and its path cost.
-    fn append(&mut self, new: &New, rows: &Tensor, estimates: &Tensor) -> [f32; 3] {
+    fn append(&mut self, new: &[Tensor; 4], rows: &Tensor, estimates: &Tensor) -> [f32; 3] {
         let [hashes, costs, parents, actions] = new;
         let more = rows.size()[0];
         if self.count + more > self.capacity() {
@@ -410,12 +449,11 @@ impl DeviceNodes<'_> {
     pub(in crate::search) fn prune_open(&mut self) -> Result<u64, HeuristicError> {
         on_device(|| {
             let before = self.count;
-            let priorities = self.stored(&self.priorities);
-            let open = count_of(&priorities.isfinite());
+            let open = self.open_count();
             if open < 2 {
                 return 0;
             }
-            let (_, mut nodes) = priorities.topk(open / 2, 0, false, false);
+            let (_, mut nodes) = self.stored(&self.priorities).topk(open / 2, 0, false, false);
             let mut stays = Tensor::zeros([self.count], (Kind::Bool, self.table.device()));
             while nodes.size()[0] > 0 {
                 let _ = stays.index_fill_(0, &nodes, 1);
