@@ -1,10 +1,11 @@
 //! Beams whose layers lie on a device, here the CPU, beside beams on the host.
 
 use costar::heuristic::zero;
+use costar::puzzle::cube3::Cube3;
 use costar::puzzle::lightsout::LightsOut;
 use costar::puzzle::tiles::Puzzle8;
-use costar::puzzle::{Move, Puzzle, Rules as _};
-use costar::search::beam::Beam;
+use costar::puzzle::{Move, Notation as _, Puzzle, Rules as _};
+use costar::search::beam::{Beam, HashSlots};
 use costar::search::best_first::BestFirst;
 use costar::search::device::{DeviceEngine, RowNetwork};
 use costar::search::perimeter::Perimeter;
@@ -180,6 +181,42 @@ fn limits_end_a_beam_on_the_device() {
     };
     let on_device = puzzles.beam(1 << 18, false, 0);
     assert_eq!(count(&on_device), count(&Beam { device: None, ..on_device.clone() }));
+}
+
+/// Knows nothing.
+struct Zero;
+
+impl RowNetwork for Zero {
+    fn device(&self) -> tch::Device {
+        tch::Device::Cpu
+    }
+
+    fn has_policy(&self) -> bool {
+        false
+    }
+
+    fn chunk(&self) -> usize {
+        1 << 15
+    }
+
+    fn evaluate(&self, rows: &Tensor, _: bool) -> (Tensor, Option<Tensor>) {
+        (Tensor::zeros([rows.size()[0]], (Kind::Float, tch::Device::Cpu)), None)
+    }
+}
+
+#[test]
+fn a_wide_layer_is_made_in_chunks() {
+    let start = Cube3.parse("R U F L D B").expect("six moves");
+    let engine = DeviceEngine::new(&Cube3, &Cube3.goals(), Box::new(Zero), 0, None).expect("the CPU works");
+    let hash_slots = HashSlots::Exactly(1 << 24);
+    let beam = Beam { device: engine.map(Arc::new), hash_slots, ..Beam::new(1 << 20) };
+    let (stop, limits, mut watch) = (AtomicBool::new(false), Limits::default(), |_: &_| ());
+    let mut control = Control::new(&limits, &stop, &mut watch);
+    let result = beam.run(&Cube3, &start, &mut zero(), &mut control).expect("the CPU works");
+    assert_eq!(result.cost, Some(6));
+    // The states within six moves, and a few that the table of hashes has lost.
+    let states = 1 + 12 + 114 + 1068 + 10_011 + 93_840 + 878_880;
+    assert!((states..states + 6000).contains(&result.stats.stored), "{:?}", result.stats);
 }
 
 #[test]

@@ -59,7 +59,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         };
         let limit = unless_failed(layers.evaluate(&mut self.stats.evaluated, reached))?.err();
         self.agree(limit, control)?;
-        let kept = layers.keep()?;
+        let kept = layers.keep(|| control.reached(&|| bytes))?;
         self.cut_off |= kept.cut_off;
         self.note_layer(layers.width(), kept.nearest.map(|nearest| (nearest, self.depth() as Cost)))?;
         Ok(())

@@ -17,8 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::MutexGuard;
 use tch::{Kind, Tensor};
 
-/// Memory for each child of a layer while children are chosen, measured on the CPU.
-const BYTES_PER_CHILD: usize = 60;
+mod memory;
 
 /// The fewest and the most slots of the table of evaluated states, 8 bytes each.
 const MIN_SLOTS: u64 = 1 << 10;
@@ -191,14 +190,10 @@ impl DeviceLayers<'_> {
         self.rows.size()[0] as u64
     }
 
-    /// Approximate memory on the host, in bytes, with the hashes and candidate scores of the next children.
-    pub(in crate::search) fn host_bytes(&self) -> u64 {
-        if self.rows.device().is_cuda() {
-            return 0;
-        }
-        let numbers = self.known.numel() + 2 * self.policies.as_ref().map_or(0, Tensor::numel);
-        let children = self.rows.size()[0] as usize * self.parts.moves.count as usize;
-        (8 * numbers + 2 * self.rows.numel() + BYTES_PER_CHILD * children) as u64
+    /// Children that are evaluated in a layer, at most, over all ranks.
+    fn most_chosen(&self) -> u64 {
+        let BeamWeights { n, candidates, .. } = self.weights;
+        if candidates > 0 && self.policies.is_some() { candidates.saturating_mul(n) as u64 } else { u64::MAX }
     }
 
     /// Chooses at most `budget` children to evaluate; none once `is_over` holds (asked on a single rank only). Adds the
@@ -216,10 +211,10 @@ impl DeviceLayers<'_> {
         let is_over = || is_alone && is_over();
         let none = Chosen { generated: 0, count: 0, hits: Vec::new(), cut_off: true };
         on_device(|| {
-            let BeamWeights { n, candidates, .. } = self.weights;
-            let is_limited = candidates > 0 && self.policies.is_some();
+            let most = self.most_chosen();
+            let is_limited = most < u64::MAX;
             self.timings.restart();
-            let (hashes, legal) = self.parts.moves.child_hashes(&self.rows, self.hashes.as_ref());
+            let Some((hashes, legal)) = self.child_hashes(&is_over) else { return Ok(none) };
             self.timings.end("hash children");
             if is_over() {
                 return Ok(none);
@@ -249,9 +244,10 @@ impl DeviceLayers<'_> {
             if is_over() {
                 return Ok(none);
             }
-            let candidate_scores = candidate_scores.masked_fill(&is_out, f64::INFINITY);
-            let count = if is_limited { candidates.saturating_mul(n) as u64 } else { u64::MAX };
-            let (order, _, cut_off) = least(self.exchange, (&candidate_scores, left), &children.hashes, count, true)?;
+            let scores = candidate_scores.masked_fill(&is_out, f64::INFINITY);
+            drop((candidate_scores, is_out)); // a layer has many children
+            let (order, _, cut_off) = least(self.exchange, (&scores, left), &children.hashes, most, true)?;
+            drop(scores);
             self.timings.end("choose candidates");
             let generated = if is_limited { order.size()[0] as u64 } else { made };
             let firsts = firsts(&children.hashes.index_select(0, &order));
@@ -417,12 +413,15 @@ impl DeviceLayers<'_> {
         self.parts.moves.children(&rows, &actions)
     }
 
-    /// Keeps the best of the evaluated children as the next layer. All ranks must call it.
+    /// Keeps the best of the evaluated children as the next layer. All ranks must call it. A single rank asks `reached` on the
+    /// way.
     ///
     /// # Errors
-    /// If the device or the exchange fails, or an estimate is not finite.
-    pub(in crate::search) fn keep(&mut self) -> Result<Kept> {
-        on_device(|| {
+    /// At a limit, after which the search must end; if the device or the exchange fails, or an estimate is not finite.
+    pub(in crate::search) fn keep(&mut self, reached: impl Fn() -> Option<Limit>) -> Result<Kept, Interrupt> {
+        let is_alone = self.exchange.is_alone();
+        let check = || stop_at(if is_alone { reached() } else { None });
+        on_device(|| -> Result<Kept, Interrupt> {
             let (values, policies): (Vec<_>, Vec<_>) = self.evaluated.drain(..).unzip();
             let values = joined(values, &self.values);
             let policies = self.policies.as_ref().map(|like| joined(policies.into_iter().flatten().collect(), like));
@@ -440,7 +439,10 @@ impl DeviceLayers<'_> {
             let begin = |column: &Tensor| AsyncDownload::begin(&part(column));
             let ranks = (!self.exchange.is_alone()).then(|| begin(&self.chosen.ranks));
             self.download = Some((begin(&self.chosen.ids), ranks));
-            self.rows = self.made.take().map_or_else(|| self.chosen_rows(part), |made| part(&made));
+            self.rows = match self.made.take() {
+                Some(made) => part(&made),
+                None => self.kept_rows(&kept, check)?,
+            };
             self.hashes = self.hashes.take().map(|_| part(&self.chosen.hashes));
             self.values = part(&values);
             self.scores = scores;

@@ -19,6 +19,7 @@
 //! | --- | --- |
 //! | `mod` | [`DeviceEngine`]; [`RowNetwork`], the network that it asks |
 //! | `layers` | the layers of one search |
+//! | `layers/memory` | the memory of a step on the CPU |
 //! | `timings` | the time of each part, for the log |
 //! | `near_goals` | the states near the goals, by hash |
 //! | `ranks` | what ranks that share a beam send each other |
@@ -139,7 +140,7 @@ impl DeviceEngine {
         for _ in 0..2 {
             layers.choose(&mut Vec::new(), u64::MAX, &|| false)?;
             let _ = unless_failed(layers.evaluate(&mut 0, |_| None))?;
-            layers.keep()?;
+            let _ = unless_failed(layers.keep(|| None))?;
         }
         Ok(())
     }
