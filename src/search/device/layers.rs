@@ -249,12 +249,18 @@ impl DeviceLayers<'_> {
             let (order, _, cut_off) = least(self.exchange, (&scores, left), &children.hashes, most, true)?;
             drop(scores);
             self.timings.end("choose candidates");
+            if is_over() {
+                return Ok(none);
+            }
             let generated = if is_limited { order.size()[0] as u64 } else { made };
             let firsts = firsts(&children.hashes.index_select(0, &order));
             let children = children.pick(&order.index_select(0, &firsts));
             let count = children.ids.size()[0].min(i64::try_from(budget).unwrap_or(i64::MAX));
             self.chosen = children.each(|column| column.narrow(0, 0, count));
             self.timings.end("drop equal ones");
+            if is_over() {
+                return Ok(none);
+            }
             let hits = self.hits();
             self.timings.end("look up goals");
             self.note_known(&self.chosen.hashes.shallow_clone());
@@ -434,7 +440,9 @@ impl DeviceLayers<'_> {
             nearest.map_or(Ok(()), check_estimate)?;
             let scores = values.addcmul(&self.chosen.shares, &self.factors[2]);
             let (n, all) = (self.weights.n.max(1) as u64, scores.numel() as u64);
+            check()?;
             let (kept, scores, cut_off) = least(self.exchange, (&scores, all), &self.chosen.hashes, n, false)?;
+            check()?;
             let part = |all: &Tensor| all.index_select(0, &kept);
             let begin = |column: &Tensor| AsyncDownload::begin(&part(column));
             let ranks = (!self.exchange.is_alone()).then(|| begin(&self.chosen.ranks));
