@@ -336,13 +336,17 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
 
     /// Goes from one layer to the next, unless a solution is found.
     fn step(&mut self, control: &mut Control<'_>) -> Result<(), Interrupt> {
+        // Before the allocations, which would end the program if the address space is limited.
+        if self.exchange.is_alone() {
+            stop_at(control.reached(&|| self.bytes() + Candidates::bytes_for(self.layer.policy.len())))?;
+        }
         let candidates = self.candidates(&self.layer, self.settings.candidates, true)?;
         self.cut_off |= candidates.last.is_some();
         let mut children = std::mem::take(&mut self.layer_buffer);
         let policy = if self.queue.query == Query::ValuesAndPolicy { self.puzzle.move_count() } else { 0 };
         let likely = self.likely_children(&candidates);
-        // Before the allocation, which would end the program if the address space is limited.
-        let mut limit = control.reached(&|| self.bytes() + BeamLayer::<P::State>::bytes_for(likely, policy));
+        let children_bytes = BeamLayer::<P::State>::bytes_for(likely, policy);
+        let mut limit = control.reached(&|| self.bytes() + candidates.bytes() + children_bytes);
         children.reset_with_estimates(if limit.is_none() { likely } else { 0 }, policy);
         let evaluates_meanwhile = self.queue.max_in_flight > 0;
         let block = if evaluates_meanwhile { self.queue.chunk.clamp(MIN_BLOCK, MAX_BLOCK) } else { MAX_BLOCK };
@@ -377,7 +381,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         children: &mut BeamLayer<P::State>,
         control: &mut Control<'_>,
     ) -> Result<(), Interrupt> {
-        let mut reached = self.reached(children, control);
+        let mut reached = self.reached(children, candidates, control);
         let parents = if reached.is_some() { 0..0 } else { parents };
         self.stats.expanded += parents.len() as u64;
         let buffers = std::mem::take(&mut self.offspring_buffers);
@@ -405,7 +409,7 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
         children.add_children(self.threads, &fresh);
         self.offspring_buffers = made;
         while self.queue.is_full(&children.states) {
-            stop_at(self.reached(children, control))?;
+            stop_at(self.reached(children, candidates, control))?;
             if let Some(estimates) = self.queue.advance(&children.states, &mut self.stats.evaluated)? {
                 children.add_estimates(self.threads, estimates);
             }
@@ -422,10 +426,15 @@ impl<'a, P: Puzzle> BeamRun<'a, P> {
     }
 
     /// Reports progress, and checks the limits.
-    fn reached(&mut self, children: &BeamLayer<P::State>, control: &mut Control<'_>) -> Option<Limit> {
+    fn reached(
+        &mut self,
+        children: &BeamLayer<P::State>,
+        candidates: &Candidates,
+        control: &mut Control<'_>,
+    ) -> Option<Limit> {
         self.stats.stored = self.evaluated.len();
         self.report(control);
-        control.reached(&|| self.bytes() + children.bytes())
+        control.reached(&|| self.bytes() + candidates.bytes() + children.bytes())
     }
 
     /// Keeps the best children as the next layer.

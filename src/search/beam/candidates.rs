@@ -25,6 +25,17 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
+    /// The memory taken in bytes while candidates are chosen among this many children with move probabilities: a prior, a hash,
+    /// and whether it is known.
+    pub(super) fn bytes_for(children: usize) -> u64 {
+        (children * (size_of::<f32>() + size_of::<u64>() + size_of::<bool>())) as u64
+    }
+
+    /// Memory in use, in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        (self.priors.capacity() * size_of::<f32>() + self.hashes.capacity() * size_of::<u64>()) as u64
+    }
+
     /// The candidate score of a child; ties are ordered by parent and move alone.
     pub(super) fn key<S>(&self, layer: &BeamLayer<S>, parent: usize, action: Move) -> Key {
         let tie = (layer.hashes[parent] ^ u64::from(action)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
