@@ -137,6 +137,16 @@ impl CubeN {
         name_of(self.size, self.metric)
     }
 
+    /// Whether every move changes a parity: that of the permutations of corners, wings and middle centres together. A turn of
+    /// the whole cube is as many turns as there are layers.
+    pub fn moves_change_parity(&self) -> bool {
+        match self.metric {
+            Metric::Oriented => true,
+            Metric::Quarter => self.size.is_multiple_of(2),
+            _ => false,
+        }
+    }
+
     /// Layers along an edge.
     pub fn size(&self) -> usize {
         self.size

@@ -87,6 +87,8 @@ fn check_symmetries<P: Puzzle>(puzzle: &P, layers: &[Vec<P::State>]) {
     let depths = layers.iter().enumerate().flat_map(|(depth, layer)| layer.iter().map(move |state| (*state, depth)));
     let depths: HashMap<P::State, usize> = depths.collect();
     for (state, depth) in &depths {
+        let is_odd = |(_, child)| depths.get(&child).is_none_or(|other| (depth + other) % 2 == 1);
+        assert!(!puzzle.moves_change_parity() || puzzle.children(state).all(is_odd), "{state:?} has a level move");
         let parity = puzzle.length_parity(state);
         assert!(parity.is_none_or(|parity| parity as usize == depth % 2), "{state:?} is {depth} moves from a goal");
     }

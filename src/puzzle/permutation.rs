@@ -245,6 +245,10 @@ impl<const N: usize> Rules for Permutation<N> {
         self.moves_are_odd.then(|| is_odd(&state[..self.description.positions()]).into())
     }
 
+    fn moves_change_parity(&self) -> bool {
+        self.moves_are_odd || self.description.cube.as_ref().is_some_and(|cube| cube.moves_change_parity())
+    }
+
     fn symmetric_images(&self, state: &[u8; N]) -> SymmetricImages<'_, [u8; N]> {
         let state = *state;
         let images = self.state_symmetries().into_iter().flat_map(move |symmetries| symmetries.images(state));

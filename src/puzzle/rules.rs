@@ -129,6 +129,12 @@ pub trait Rules: Send + Sync + 'static {
         None
     }
 
+    /// Whether every move changes a parity: the numbers of moves of all solutions of a state are then even, or all are odd.
+    fn moves_change_parity(&self) -> bool {
+        let goals = self.goals();
+        !goals.is_empty() && goals.iter().all(|goal| self.length_parity(goal).is_some())
+    }
+
     /// The symmetric images of an instance, the instance itself first: a solution of one gives a solution of each.
     /// Empty if the puzzle has no known symmetries.
     fn symmetric_images(&self, _state: &Self::State) -> SymmetricImages<'_, Self::State> {

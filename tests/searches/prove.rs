@@ -181,6 +181,21 @@ fn proven_solutions_are_shortest() {
     holds(&Pancakes::ALL, &Perimeter::new(&Pancakes::ALL, 2), 20, 30);
 }
 
+#[test]
+fn a_proof_tries_every_length_unless_every_move_changes_a_parity() {
+    // No two states within 3 moves of the goal are neighbours at equal distance, but others are.
+    let lrx = permutation::<16>("lrx9.json");
+    let perimeter = classes(&lrx, 3);
+    assert_eq!(perimeter.step(), 1);
+    let start = lrx.parse("X R X R R X L L L X R R X L L L X L X R").expect("a scramble");
+    let beam = Beam { perimeter: perimeter.clone(), ..Beam::new(3) };
+    let found = run(&beam, &lrx, &start, &mut zero(), &Limits::default());
+    assert!(found.cost.is_some_and(|cost| cost % 2 == 1), "the shortest has an even number of moves");
+    let prove = Prove { search: Some(Box::new(beam)), perimeter, budget: None, widen: None };
+    let proven = run(&prove, &lrx, &start, &mut zero(), &Limits::default());
+    assert_eq!((proven.cost, proven.proven_optimal), (Some(16), true));
+}
+
 /// A search that makes a shortest solution longer by moves to and fro.
 struct Long<S> {
     start: S,

@@ -34,8 +34,6 @@ pub(super) struct ClassTable {
     pub(super) counts: Vec<Count>,
     /// True if the table holds every class of the puzzle.
     pub(super) whole: bool,
-    /// True if no class of the layers has a neighbour at its own distance.
-    pub(super) by_parity: bool,
     /// Whether a time limit decided the depth.
     pub(super) in_time: bool,
 }
@@ -109,12 +107,12 @@ impl ClassTable {
         on_progress: OnProgress<'_>,
     ) -> Option<Self> {
         let started = Instant::now();
-        let moves_change_parity = puzzle.goals().iter().all(|goal| puzzle.length_parity(goal).is_some());
+        let moves_change_parity = puzzle.moves_change_parity();
         let ends = EndFinder::new(puzzle, symmetries);
         let moves = (0..puzzle.move_count() as Move).collect();
         let has_level_moves = false;
         let mut maker = LayerMaker { puzzle, symmetries, moves, ends, stop, has_level_moves, moves_change_parity };
-        let mut table = ClassTable { by_parity: true, ..ClassTable::default() };
+        let mut table = ClassTable::default();
         let (layer, goals) = maker.goals();
         let mut growth = puzzle.move_count() as f64;
         let mut states = goals.states;
@@ -164,7 +162,6 @@ impl ClassTable {
             if new.has_level_moves && !maker.has_level_moves {
                 // From now on, the classes of the layer before are excluded first.
                 maker.has_level_moves = true;
-                table.by_parity = false;
                 (layer, new) = maker.layer(&source, capacity, detail, &mut on_share)?;
             }
             spent = layer_started.elapsed().as_secs_f64() / if kept_states { 1.0 } else { (1.0 + share) / 2.0 };

@@ -39,7 +39,6 @@ struct Header {
     identity: Identity,
     depth: u32,
     whole: bool,
-    by_parity: bool,
     /// Whether a time limit decided the depth.
     #[serde(default)]
     in_time: bool,
@@ -204,7 +203,6 @@ impl Identity {
             identity: self.clone(),
             depth: table.depth(),
             whole: table.whole,
-            by_parity: table.by_parity,
             in_time: table.in_time,
             layers: table.layers.iter().zip(&table.counts).map(layer).collect(),
         };
@@ -243,7 +241,6 @@ impl Identity {
         let is_shared = processes > 1 || needed > bytes / LARGE;
         let mut table = ClassTable {
             whole: header.whole && depth >= header.depth,
-            by_parity: header.by_parity,
             in_time: header.in_time,
             counts: layers.iter().map(|layer| layer.count).collect(),
             ..ClassTable::default()

@@ -86,7 +86,7 @@ impl<S: State> Perimeter<S> {
         let mut table = StateTable::default();
         let mut layer: Vec<S> = puzzle.goals();
         layer.retain(|goal| table.insert(states::key(goal), 0));
-        let mut perimeter = Perimeter { by_parity: true, ..Perimeter::none() };
+        let mut perimeter = Perimeter::none();
         let mut growth = puzzle.move_count() as f64;
         for distance in 1..=depth.min(StateTable::MAX_COST) {
             let expected = layer.len() as f64 * growth;
@@ -94,23 +94,23 @@ impl<S: State> Perimeter<S> {
                 break;
             }
             let last = distance == depth || expected * growth > capacity as f64;
-            let added = table.add_layer(puzzle, &layer, distance as u8, expected as usize, last, stop);
+            let (states, count) = table.add_layer(puzzle, &layer, distance as u8, expected as usize, last, stop);
             if stop.load(Ordering::Relaxed) {
                 return Perimeter::none();
             }
-            growth = added.count as f64 / layer.len() as f64;
-            perimeter.by_parity &= !added.has_level_moves;
-            perimeter.whole = added.count == 0;
+            growth = count as f64 / layer.len() as f64;
+            perimeter.whole = count == 0;
             if !perimeter.whole {
                 perimeter.depth = distance;
             }
             if perimeter.whole || last {
                 break;
             }
-            layer = added.states;
+            layer = states;
         }
         Perimeter {
             table: PerimeterTable::States(Arc::new(table)),
+            by_parity: puzzle.moves_change_parity(),
             successors: Arc::new(Successors::new(puzzle)),
             ..perimeter
         }
@@ -136,7 +136,7 @@ impl<S: State> Perimeter<S> {
         Perimeter {
             depth: table.depth(),
             whole: table.whole,
-            by_parity: table.by_parity,
+            by_parity: puzzle.moves_change_parity(),
             table: PerimeterTable::Classes(Arc::new(table), symmetries),
             successors: Arc::new(Successors::new(puzzle)),
         }
@@ -232,8 +232,8 @@ impl<S: State> Perimeter<S> {
         self.whole
     }
 
-    /// The least difference between the costs of two solutions of a state: 2 if no state near the goals has a neighbour
-    /// at its own cost, as on the cube in quarter turns and on tiles, where a state's solutions are all odd or all even.
+    /// The least difference between the costs of two solutions of a state: 2 if every move
+    /// [changes a parity](crate::puzzle::Rules::moves_change_parity), as on the cube in quarter turns and on tiles.
     pub fn step(&self) -> Cost {
         if self.by_parity { 2 } else { 1 }
     }

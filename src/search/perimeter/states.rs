@@ -19,15 +19,6 @@ pub(super) fn key<S: State>(state: &S) -> u64 {
     FixedState::default().hash_one(state)
 }
 
-/// The states of a new layer.
-pub(super) struct AddedLayer<S> {
-    /// Empty for the last layer.
-    pub(super) states: Vec<S>,
-    pub(super) count: usize,
-    /// Whether the layer before has two states that are neighbours.
-    pub(super) has_level_moves: bool,
-}
-
 /// Children that are made together.
 const CHILDREN_AT_ONCE: usize = 1 << 15;
 
@@ -58,7 +49,8 @@ impl StateTable {
         find_or_insert(self.0.table_mut(hash), hash, cost).is_none()
     }
 
-    /// Adds the new states one move from a layer. Ends early, incomplete, once `stop` is set.
+    /// Adds the new states one move from a layer; returns them, unless they are the last, and their number. Ends early,
+    /// incomplete, once `stop` is set.
     pub(super) fn add_layer<P: Puzzle>(
         &mut self,
         puzzle: &P,
@@ -67,16 +59,9 @@ impl StateTable {
         expected: usize,
         last: bool,
         stop: &AtomicBool,
-    ) -> AddedLayer<P::State> {
+    ) -> (Vec<P::State>, usize) {
         let (threads, moves) = (cores(), puzzle.move_count());
-        let has_level_moves = AtomicBool::new(false);
-        let is_new = |table: &mut HashTable, hash: u64| {
-            let known = find_or_insert(table, hash, cost);
-            if known == Some(cost - 1) {
-                has_level_moves.store(true, Ordering::Relaxed);
-            }
-            known.is_none()
-        };
+        let is_new = |table: &mut HashTable, hash: u64| find_or_insert(table, hash, cost).is_none();
         let (mut states, mut count) = (Vec::new(), 0);
         self.0.reserve_exact(expected);
         for parents in layer.chunks((CHILDREN_AT_ONCE / moves.max(1)).max(1)) {
@@ -95,6 +80,6 @@ impl StateTable {
                 states.extend(new.iter().filter(|_| !last).map(|&i| children[i as usize]));
             }
         }
-        AddedLayer { states, count, has_level_moves: has_level_moves.into_inner() }
+        (states, count)
     }
 }
