@@ -25,22 +25,31 @@ pub fn append_line(path: &Path, record: &impl Serialize) -> Result<()> {
     append().with_context(|| format!("cannot append to {}", path.display()))
 }
 
-/// Reads the records of a file of JSON lines. A missing file has none, nor has a terminal or a pipe. A torn last line is cut
-/// off the file, so that the next record gets a line of its own.
+/// Reads the records of a file of JSON lines. A missing file has none, nor has a terminal or a pipe. A torn last record is cut
+/// off the file, and a whole one without an end of line gets it, so that the next record gets a line of its own.
 ///
 /// # Errors
-/// If the file cannot be read or written, or a line other than the last is not a record: names the line.
+/// If the file cannot be read or written, or a line is not a record: names the line, and leaves the file as it is.
 pub fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Ok(Vec::new());
     }
     let Some(text) = read_if_there(path)? else { return Ok(Vec::new()) };
     let whole = whole_lines(&text);
+    let last = &text[whole..];
+    let last = last.strip_prefix(BYTE_ORDER_MARK).unwrap_or(last);
+    let is_torn = serde_json::from_slice::<T>(last).is_err_and(|error| error.is_eof());
+    let kept = if is_torn { whole } else { text.len() };
+    let all = records(&text[..kept], path)?;
+    let repair = || {
+        let mut file = OpenOptions::new().append(true).open(path)?;
+        file.set_len(kept as u64)?;
+        if whole < kept { file.write_all(b"\n") } else { Ok(()) }
+    };
     if whole < text.len() {
-        let file = OpenOptions::new().write(true).open(path);
-        file.and_then(|file| file.set_len(whole as u64)).with_context(|| format!("cannot cut {}", path.display()))?;
+        repair().with_context(|| format!("cannot repair the last line of {}", path.display()))?;
     }
-    records(&text[..whole], path)
+    Ok(all)
 }
 
 /// Editors write it at the start of a file.
@@ -82,15 +91,21 @@ mod tests {
     fn a_torn_last_line_is_cut_and_the_rest_is_read() -> std::result::Result<(), Box<dyn std::error::Error>> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("lines.jsonl");
-        assert_eq!(read_lines::<u32>(&path)?.len(), 0);
-        append_line(&path, &1)?;
-        append_line(&path, &2)?;
-        OpenOptions::new().append(true).open(&path)?.write_all(b"34")?;
-        assert_eq!(read_lines::<u32>(&path)?, [1, 2]);
-        append_line(&path, &5)?;
-        assert_eq!(fs::read_to_string(&path)?, "1\n2\n5\n");
-        fs::write(&path, "1\nx\n2\n")?;
-        assert!(read_lines::<u32>(&path).expect_err("x is not a number").to_string().contains("line 2"));
+        let append = |text: &[u8]| OpenOptions::new().append(true).open(&path)?.write_all(text);
+        assert_eq!(read_lines::<[u32; 2]>(&path)?.len(), 0);
+        append_line(&path, &[1, 2])?;
+        append(b"[3, 4")?;
+        assert_eq!(read_lines::<[u32; 2]>(&path)?, [[1, 2]]);
+        append(b"[5, 6]")?;
+        assert_eq!(read_lines::<[u32; 2]>(&path)?, [[1, 2], [5, 6]]);
+        append_line(&path, &[7, 8])?;
+        assert_eq!(fs::read_to_string(&path)?, "[1,2]\n[5, 6]\n[7,8]\n");
+        for (other, line) in [("[1,2]\nx\n[1", "line 2"), ("[1,2]\nmy notes", "line 2"), ("{\"a\": 1}", "line 1")] {
+            fs::write(&path, other)?;
+            let error = read_lines::<[u32; 2]>(&path).expect_err("not a record").to_string();
+            assert!(error.contains(line), "{error}");
+            assert_eq!(fs::read_to_string(&path)?, other, "it stays");
+        }
         Ok(())
     }
 }
