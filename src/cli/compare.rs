@@ -67,7 +67,7 @@ fn compare<P: Puzzle>(entry: &Entry<P>, args: &Args) -> Ending {
                 ..Limits::default()
             };
             let ready = match &mut solver {
-                Some(solver) => solver.reconfigure(options, limits),
+                Some(solver) => solver.reconfigure(options, limits, Arc::clone(&stop)),
                 None => {
                     let flags = args.puzzle.request(heuristic == "network");
                     let request = Request { options, heuristic: heuristic.into(), limits, ..flags };

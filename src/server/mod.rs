@@ -113,7 +113,7 @@ pub fn run(config: ServerConfig, stop: &Arc<AtomicBool>, listening: impl FnOnce(
             .await
             .with_context(|| format!("cannot listen on {address} (`port` 0 takes a free one)"))?;
         listening(listener.local_addr().context("the address is not known")?);
-        let queue = Arc::new(JobQueue::new(config, Arc::clone(stop)));
+        let queue = Arc::new(JobQueue::new(config));
         tokio::select! {
             () = accept_all(listener, routes::router(&queue)) => (),
             () = is_set(stop) => (),

@@ -28,8 +28,6 @@ const LAST_EVENTS_TIMEOUT: Duration = Duration::from_millis(100);
 /// The queue and the workers.
 pub(super) struct JobQueue {
     pub(super) config: ServerConfig,
-    /// Ends everything that the workers do.
-    stop: Arc<AtomicBool>,
     /// Places for searches that run or wait.
     places: Arc<Semaphore>,
     /// Searches that may run at a time.
@@ -69,14 +67,13 @@ impl Drop for SearchGuard {
 }
 
 impl JobQueue {
-    pub(super) fn new(config: ServerConfig, stop: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(config: ServerConfig) -> Self {
         JobQueue {
             places: Arc::new(Semaphore::new((config.searches + config.queue) as usize)),
             running: Arc::new(Semaphore::new(config.searches as usize)),
             workers: Mutex::default(),
             searches: Mutex::default(),
             config,
-            stop,
         }
     }
 
@@ -113,27 +110,30 @@ impl JobQueue {
         let stop = Arc::new(AtomicBool::new(false));
         let number = rand::random();
         locked(&self.searches).insert(number, Arc::clone(&stop));
+        if self.places.is_closed() {
+            stop.store(true, Ordering::Relaxed); // the server stops, and may have told the others already
+        }
         let (sender, events) = channel(EVENT_CAPACITY);
+        let reason = End::Limit(Limit::Stopped).reason();
+        let stopped = Box::new(SolveResponse { record: *stopped, reason, playback: None });
         let queue = Arc::clone(self);
         tokio::spawn(async move {
             let job = async {
                 let turn = Arc::clone(&worker.turn).acquire_owned().await.ok()?;
                 let share = Arc::clone(&queue.running).acquire_owned().await.ok()?;
-                let (stop, events) = (Arc::clone(&stop), sender.clone());
-                Some(Job { request, stop, events, permits: [place, turn, share] })
+                let (stop, events, stopped) = (Arc::clone(&stop), sender.clone(), stopped.clone());
+                Some(Job { request, stop, stopped, events, permits: [place, turn, share] })
             };
             tokio::select! {
                 biased;
                 () = sender.closed() => (),
                 () = is_set(&stop) => {
-                    let reason = End::Limit(Limit::Stopped).reason();
-                    let response = SolveResponse { record: *stopped, reason, playback: None };
-                    let _ = sender.try_send(JobEvent::Done(Box::new(response)));
+                    let _ = sender.try_send(JobEvent::Done(stopped.clone()));
                 }
                 Some(job) = job => if worker.jobs.send(job).is_err() {
                     locked(&queue.workers).retain(|_, other| !Arc::ptr_eq(other, &worker));
                     let why = "the thread of the model has ended: this is a bug in costar; try again";
-                    let _ = sender.try_send(JobEvent::Failed(why.into()));
+                    let _ = sender.try_send(JobEvent::Failed(ApiError::failed(why)));
                 },
             }
         });
@@ -172,7 +172,7 @@ impl JobQueue {
         let (jobs, inbox) = mpsc::channel();
         let failed =
             |error| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, format!("no thread can be started: {error}"));
-        let thread = worker::start(key.clone(), Arc::clone(&self.stop), inbox).map_err(failed)?;
+        let thread = worker::start(key.clone(), inbox).map_err(failed)?;
         let worker = Arc::new(WorkerHandle { jobs, turn: Arc::new(Semaphore::new(1)), thread });
         workers.insert(key, Arc::clone(&worker));
         Ok(worker)

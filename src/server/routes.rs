@@ -201,7 +201,7 @@ async fn result(mut search: SubmittedSearch) -> RouteResult {
     while let Some(event) = search.events.recv().await {
         match event {
             JobEvent::Done(response) => return Ok(Json(*response).into_response()),
-            JobEvent::Failed(why) => return Err(ApiError::failed(why)),
+            JobEvent::Failed(error) => return Err(error),
             JobEvent::Named(..) => (),
         }
     }
@@ -229,7 +229,7 @@ fn sse_event(event: &JobEvent) -> sse::Event {
     match event {
         JobEvent::Named(name, data) => named(name, data),
         JobEvent::Done(response) => named("done", &**response),
-        JobEvent::Failed(why) => named("error", &json!({ "error": why })),
+        JobEvent::Failed(error) => named("error", error),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The thread that searches with one model: it loads the model once, keeps it, and runs one search after the other.
 
+use super::error::ApiError;
 use super::request::SolveRequest;
 use crate::error::Result;
 use crate::json::short;
@@ -12,7 +13,7 @@ use crate::view::Playback;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -37,6 +38,8 @@ pub(super) struct WorkerKey {
 pub(super) struct Job {
     pub(super) request: SolveRequest,
     pub(super) stop: Arc<AtomicBool>,
+    /// The response if it is stopped before it begins.
+    pub(super) stopped: Box<SolveResponse>,
     pub(super) events: Sender<JobEvent>,
     /// Place in the queue, turn of the model and share of the machine; given back at the end.
     pub(super) permits: [OwnedSemaphorePermit; 3],
@@ -49,8 +52,8 @@ pub(super) enum JobEvent {
     Named(&'static str, Value),
     /// The end, with a solution or without.
     Done(Box<SolveResponse>),
-    /// The search failed, for this reason.
-    Failed(String),
+    /// The search failed.
+    Failed(ApiError),
 }
 
 fn progress_event(progress: &Progress) -> JobEvent {
@@ -73,7 +76,7 @@ fn progress_event(progress: &Progress) -> JobEvent {
 }
 
 /// The object that `solve --json` prints, with the playback of the solution.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub(super) struct SolveResponse {
     #[serde(flatten)]
     pub(super) record: Record,
@@ -86,23 +89,26 @@ pub(super) struct SolveResponse {
 ///
 /// # Errors
 /// If the system refuses a thread.
-pub(super) fn start(key: WorkerKey, stop: Arc<AtomicBool>, jobs: Receiver<Job>) -> std::io::Result<JoinHandle<()>> {
+pub(super) fn start(key: WorkerKey, jobs: Receiver<Job>) -> std::io::Result<JoinHandle<()>> {
     let name = format!("search {}", key.puzzle).replace('\0', "");
     thread::Builder::new().name(name).spawn(move || {
         let WorkerKey { puzzle, goal, .. } = key;
         match find(&puzzle, goal.as_deref()) {
-            Ok(entry) => with_entry!(entry, entry => run(entry, &jobs, stop)),
+            Ok(entry) => with_entry!(entry, entry => run(entry, &jobs)),
             Err(error) => log::warn!("{puzzle}: {error}"), // the puzzle was there when the request was checked
         }
     })
 }
 
-fn run<P: Puzzle>(entry: Entry<P>, jobs: &Receiver<Job>, stop: Arc<AtomicBool>) {
-    let mut worker = ModelWorker { entry, stop, solver: None };
-    while let Ok(Job { request, stop, events, permits }) = jobs.recv() {
+fn run<P: Puzzle>(entry: Entry<P>, jobs: &Receiver<Job>) {
+    let mut worker = ModelWorker { entry, solver: None };
+    while let Ok(Job { request, stop, stopped, events, permits }) = jobs.recv() {
         let last = match worker.search(&request, &stop, &events) {
-            Ok(response) => JobEvent::Done(Box::new(response)),
-            Err(error) => JobEvent::Failed(error.to_string()),
+            Ok(Some(response)) => JobEvent::Done(Box::new(response)),
+            Ok(None) => JobEvent::Done(stopped),
+            Err(_) if stop.load(Ordering::Relaxed) => JobEvent::Done(stopped),
+            Err(error) if error.setting().is_some() => JobEvent::Failed(error.into()),
+            Err(error) => JobEvent::Failed(ApiError::failed(error.to_string())),
         };
         drop(permits);
         // The client may be gone.
@@ -112,21 +118,21 @@ fn run<P: Puzzle>(entry: Entry<P>, jobs: &Receiver<Job>, stop: Arc<AtomicBool>) 
 
 struct ModelWorker<P: Puzzle> {
     entry: Entry<P>,
-    stop: Arc<AtomicBool>,
     /// Made for the first request.
     solver: Option<Solver<P>>,
 }
 
 impl<P: Puzzle> ModelWorker<P> {
+    /// Searches; `None` if it is stopped before.
     fn search(
         &mut self,
         request: &SolveRequest,
-        stop: &AtomicBool,
+        stop: &Arc<AtomicBool>,
         events: &Sender<JobEvent>,
-    ) -> Result<SolveResponse> {
+    ) -> Result<Option<SolveResponse>> {
         let puzzle = Arc::clone(self.entry.puzzle());
         let goals = self.entry.goals();
-        let solver = self.solver(&request.solver)?;
+        let Some(solver) = self.solver(&request.solver, stop)? else { return Ok(None) };
         let start = solver.parse(&request.instance)?;
         let play = |moves: &[u8]| Playback::new(&*puzzle, &goals, &request.instance, moves).ok();
         let _ = events.try_send(JobEvent::Named("started", json!({})));
@@ -151,19 +157,21 @@ impl<P: Puzzle> ModelWorker<P> {
         };
         let watch = Watch { stop, progress: &mut progress, incumbents: &mut send_incumbent };
         let Solution { moves, record, end, .. } = solver.solve_typed(&request.instance, start, watch)?;
-        Ok(SolveResponse { record, reason: end.reason(), playback: moves.and_then(|moves| play(&moves)) })
+        Ok(Some(SolveResponse { record, reason: end.reason(), playback: moves.and_then(|moves| play(&moves)) }))
     }
 
-    /// The solver of a request; the heuristic is loaded for the first one.
-    fn solver(&mut self, request: &Request) -> Result<&mut Solver<P>> {
+    /// The solver of a request; the heuristic is loaded for the first one. `None` once `stop` is set: its parts may then be
+    /// incomplete.
+    fn solver(&mut self, request: &Request, stop: &Arc<AtomicBool>) -> Result<Option<&mut Solver<P>>> {
+        let is_stopped = || stop.load(Ordering::Relaxed);
         match &mut self.solver {
             Some(solver) => {
-                solver.reconfigure(request.options.clone(), request.limits.clone())?;
-                Ok(solver)
+                solver.reconfigure(request.options.clone(), request.limits.clone(), Arc::clone(stop))?;
+                Ok((!is_stopped()).then_some(solver))
             }
             none => {
-                let builder = Solver::builder(self.entry.clone(), request.clone()).stop(Arc::clone(&self.stop));
-                Ok(none.insert(builder.build()?))
+                let built = Solver::builder(self.entry.clone(), request.clone()).stop(Arc::clone(stop)).build()?;
+                Ok(if is_stopped() { None } else { Some(none.insert(built)) })
             }
         }
     }

@@ -168,14 +168,14 @@ impl<P: Puzzle> Solver<P> {
         Builder { entry: puzzle.into(), request, own_heuristic: None, stop: Arc::default() }
     }
 
-    /// Changes the search and the limits. A loaded heuristic stays, unless the new search runs its network on another device.
+    /// Changes the search, the limits, and the flag that ends the making of tables. A loaded heuristic stays, unless the new search runs its network on another device.
     ///
     /// # Errors
     /// If a setting is refused, or another heuristic would be needed; if a network moves, as [`Builder::build`]. The
     /// solver is then unchanged.
-    pub fn reconfigure(&mut self, options: SearchOptions, limits: Limits) -> Result<()> {
+    pub fn reconfigure(&mut self, options: SearchOptions, limits: Limits, stop: Arc<AtomicBool>) -> Result<()> {
         let request = Request { options, limits, ..self.request.clone() };
-        let mut builder = Self::builder(self.entry.clone(), request).stop(Arc::clone(&self.stop));
+        let mut builder = Self::builder(self.entry.clone(), request).stop(Arc::clone(&stop));
         let (plan, device) = builder.decide()?;
         if plan.heuristic != self.plan.heuristic {
             return Err(Error::Bug("another heuristic is loaded than the search needs".into()));
@@ -185,13 +185,13 @@ impl<P: Puzzle> Solver<P> {
         let stages = if is_elsewhere { builder.stages(&plan, device)? } else { self.stages.clone() };
         let moved = if is_elsewhere { Some(builder.load(&plan, device, stages.as_ref())?) } else { None };
         let parts = builder.parts(&plan, device, stages.clone())?;
-        let (search, perimeter_depth) = build_search(&plan, &self.entry, parts, &mut self.perimeters, &self.stop)?;
+        let (search, perimeter_depth) = build_search(&plan, &self.entry, parts, &mut self.perimeters, &stop)?;
         if let Some(moved) = moved {
             (self.heuristic, self.network) = moved;
             self.stages = stages;
         }
         self.limits = builder.request.search_limits();
-        self.request = builder.request;
+        (self.request, self.stop) = (builder.request, stop);
         (self.plan, self.perimeter_depth, self.search) = (plan, perimeter_depth, search);
         self.template = self.common_fields();
         Ok(())

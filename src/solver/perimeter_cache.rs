@@ -7,7 +7,7 @@ use crate::quantity;
 use crate::registry::Entry;
 use crate::search::perimeter::{Extent, Perimeter, PerimeterFolder};
 use crate::waiting::Waiting;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The time limit of a perimeter that the first solver makes because the cache has none.
@@ -75,6 +75,9 @@ pub(super) fn perimeter_of<P: Puzzle>(
     let made = make(plan, &**entry.puzzle(), stop)?;
     if let PerimeterPlan::Exactly(depth, _) = plan {
         made.check_depth(depth)?;
+    }
+    if stop.load(Ordering::Relaxed) {
+        return Ok(made); // incomplete
     }
     Ok(cache.insert((plan, made)).1.clone())
 }

@@ -123,7 +123,7 @@ pub(super) fn build_stage<P: Puzzle>(entry: Entry<P>, request: Request, stop: &A
     let solve: Box<Solve> = Box::new(move |text, n, bound, limits, control| {
         let puzzle = Arc::clone(solver.puzzle());
         let plan = Plan { search: solver.plan.search.with_width(|_| n), ..solver.plan.clone() };
-        let built = build_search(&plan, &solver.entry, SearchParts::default(), &mut solver.perimeters, &solver.stop);
+        let built = build_search(&plan, &solver.entry, SearchParts::default(), &mut solver.perimeters, control.stop);
         let (search, _) = built.map_err(failed)?;
         let start = puzzle.parse(text).map_err(failed)?;
         let mut control = control.child(limits, bound, |_| None);

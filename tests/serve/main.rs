@@ -356,11 +356,15 @@ fn a_request_stopped_before_its_turn_answers_like_one_stopped_later() {
 fn a_closed_connection_ends_its_search() {
     let server = Server::start(&["--searches", "1"]);
     let hard = json!({ "instance": HARD, "n": 100, "lambda": 1 });
-    for headers in [JSON.to_owned(), format!("{JSON}Accept: text/event-stream\r\n")] {
-        let connection = server.send("POST", "/solve", &headers, &hard.to_string());
-        server.wait_for(1, 0);
-        drop(connection);
-        server.wait_for(0, 0);
+    // Also while its perimeter is made.
+    let large = json!({ "instance": "R U F", "puzzle": "cube6", "perimeter": 7 });
+    for request in [hard, large] {
+        for headers in [JSON.to_owned(), format!("{JSON}Accept: text/event-stream\r\n")] {
+            let connection = server.send("POST", "/solve", &headers, &request.to_string());
+            server.wait_for(1, 0);
+            drop(connection);
+            server.wait_for(0, 0);
+        }
     }
     let (status, report) = server.post("/solve", &json!({ "instance": "R U F" }));
     assert_eq!((status, &report["length"]), (200, &3.into()), "{report}");
