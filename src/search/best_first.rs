@@ -188,6 +188,14 @@ impl<P: Puzzle> BestFirstRun<'_, P> {
                 steps_left = steps_left.map(|steps| steps - 1);
             }
             let bound = self.nodes.least_f();
+            let is_proven = |best: &Incumbent| {
+                // Children that cost a move less than the solution were left out, as if no move were free.
+                let is_exact = self.settings.deferred.is_none() && !self.free_moves;
+                is_exact && bound.is_some_and(|bound| self.proves(bound, best.cost))
+            };
+            if self.best.as_ref().is_some_and(is_proven) {
+                return Ok(self.result(End::Solved, true));
+            }
             self.take_batch(&mut batch);
             let is_exhausted = if self.settings.deferred.is_some() { bound.is_none() } else { batch.is_empty() };
             if is_exhausted {

@@ -303,6 +303,10 @@ fn anytime_prints_each_better_answer() {
         (&31.into(), &true.into()),
         "one object"
     );
+    // With λ = 1 and an admissible heuristic, the least f tells when nothing shorter exists.
+    let ran = run(&[&words[..7], &["--lambda", "1", "--anytime", "--json", "1 2 3 4 0 6 7 5 8"]].concat());
+    let near = json(&ran.out);
+    assert!(near["proven_optimal"] == true && near["nodes_generated"].as_u64() < Some(1000), "{near}");
     let limited = run(&[&words[..], &["--max-nodes", "400000", "--json", board]].concat());
     let limited = json(&limited.out);
     assert_eq!((&limited["solved"], &limited["proven_optimal"]), (&true.into(), &false.into()), "{limited}");
