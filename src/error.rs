@@ -88,7 +88,8 @@ impl Error {
         matches!(self.without_context(), Error::Io { .. })
     }
 
-    fn without_context(&self) -> &Error {
+    /// The error itself.
+    pub(crate) fn without_context(&self) -> &Error {
         match self {
             Error::Context { cause, .. } => cause.without_context(),
             error => error,

@@ -213,8 +213,9 @@ impl<T, E: Into<anyhow::Error>> OrInput<T> for Result<T, E> {
     fn or_input(self) -> Result<T, Failure> {
         self.map_err(|error| {
             let error = error.into();
-            match error.downcast_ref() {
+            match error.downcast_ref().map(Error::without_context) {
                 Some(Error::Heuristic(_) | Error::LostRank(_) | Error::Bug(_)) => Failure::Other(error),
+                Some(Error::Io { cause, .. }) if cause.kind() == io::ErrorKind::StorageFull => Failure::Other(error),
                 _ => Failure::Input(error),
             }
         })
@@ -298,6 +299,8 @@ mod tests {
     fn a_rank_that_has_died_is_no_bad_input() {
         let failure = |error: Error| Err::<(), _>(error).or_input().expect_err("a failure");
         assert!(matches!(failure(Error::LostRank("rank 1 of 2 has ended".into())), Failure::Other(_)));
+        let within = Error::Context { context: "the start".into(), cause: Box::new(Error::LostRank("rank 1".into())) };
+        assert!(matches!(failure(within), Failure::Other(_)));
         assert!(matches!(failure(Error::Data("a damaged file".into())), Failure::Input(_)));
     }
 

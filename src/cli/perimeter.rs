@@ -34,7 +34,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DIR")]
     model: Option<String>,
     /// Greatest distance, in moves; without it, the command lists the perimeters in the cache
-    #[arg(long, value_name = "D")]
+    #[arg(long, value_name = "D", value_parser = quantity::depth)]
     depth: Option<u32>,
     /// Most memory of the whole process: 8G, 512M [default: build it with 80 % of what is available]
     #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
@@ -178,7 +178,7 @@ fn announce<P: Puzzle>(
     let (classes, each, seconds) = (grouped(classes as u64), folder.symmetries().count(), seconds * factor);
     let [cache, memory] = [bytes, memory].map(|bytes| quantity::bytes(bytes as u64));
     note!(
-        "costar: the perimeter of {name} to depth {depth} will have about {classes} classes of up to {each} states: about \
+        "costar: the perimeter of {name} to depth {depth} will have up to about {classes} classes of up to {each} states: about \
          {cache} in the cache, {memory} of memory while it is built, and {seconds:.0} s"
     );
     Ok(())

@@ -349,7 +349,7 @@ impl<P: Puzzle> Solver<P> {
         {
             let cost = shown(puzzle, cost);
             let (names, length) = (move_names(puzzle, &puzzle.in_hand(text, &moves)), moves.len());
-            let search_length = solution.record.length.filter(|&own| own > moves.len());
+            let search_length = solution.record.length.filter(|&own| own > moves.len() || cost < found);
             solution.record =
                 Record { moves: Some(names), length: Some(length), search_length, cost: Some(cost), ..solution.record };
             solution.moves = Some(moves);

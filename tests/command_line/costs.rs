@@ -48,6 +48,8 @@ fn moves_cost_what_the_user_says() {
         let ran = run(&["solve", "--search", "astar", "--move-costs", words[0], words[1]]);
         assert!(ran.out.contains("no solution is cheaper"), "{}", ran.out);
     }
+    let ran = run(&["solve", "--search", "bfs", "--move-costs", "U2=5", "U U"]);
+    assert!(ran.out.contains("the inverse scramble"), "{}", ran.out);
     // Walking is free where pushes are counted, so a cheapest solution may not be a shortest one.
     let level = "#######|#  .  #|# $   #|#  @  #|#######";
     let ran = run(&["solve", "--puzzle", "sokoban:pushes", "--heuristic", "matching", level]);
