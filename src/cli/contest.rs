@@ -19,7 +19,8 @@ type TableFields = HashMap<String, String>;
 /// are comments.
 ///
 /// # Errors
-/// If a required column is missing, or a row has more or fewer fields than there are names.
+/// If a required column is missing, a column is there twice, a row has more or fewer fields than there are names, or a quotation
+/// mark is not closed.
 pub(super) fn rows(text: &str, columns: &[&str], needed: &[&str]) -> Result<Option<Vec<Row>>> {
     let mut reader =
         csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).flexible(true).from_reader(text.as_bytes());
@@ -31,6 +32,10 @@ pub(super) fn rows(text: &str, columns: &[&str], needed: &[&str]) -> Result<Opti
     }
     if let Some(column) = needed.iter().find(is_missing) {
         bail!("no column is named {column}");
+    }
+    let is_doubled = |column: &&&str| names.iter().filter(|name| name == *column).count() > 1;
+    if let Some(column) = columns.iter().chain(needed).find(is_doubled) {
+        bail!("two columns are named {column}");
     }
     let mut rows = Vec::new();
     // The reader counts a line less if lines end with CRLF.
@@ -47,6 +52,10 @@ pub(super) fn rows(text: &str, columns: &[&str], needed: &[&str]) -> Result<Opti
         ensure!(fields == columns, "line {line} has {fields} fields: expected {columns}, as the line of names has");
         rows.push((line, names.iter().cloned().zip(row.iter().map(String::from)).collect()));
     }
+    // An open quotation mark takes in the rest of the file.
+    let last = &text[counted..];
+    let is_cut = !rows.is_empty() && last.contains(",\"") && !last.matches('"').count().is_multiple_of(2);
+    ensure!(!is_cut, "line {line}: a quotation mark is not closed: the file may be cut off");
     Ok(Some(rows))
 }
 

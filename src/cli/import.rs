@@ -436,7 +436,7 @@ impl ImportedFiles<'_> {
     fn write(self) -> Ending {
         let mut missing = Vec::new();
         for (path, bytes) in self.files {
-            match read_if_there(&path)? {
+            match read_if_there(&path).or_input()? {
                 None => missing.push((path, bytes)),
                 Some(there) => check_input(there == bytes, || {
                     let path = path.display();

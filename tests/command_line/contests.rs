@@ -199,6 +199,8 @@ fn files_that_are_none_of_a_contest_are_refused() {
         ("id,initial_state\n,R\n", "line 2: id is missing"),
         ("# a comment\n\nid,initial_state\n \n0,R\n0,U\n", "line 6: the id 0 is there twice"),
         ("id,initial_state\r0,R\r1,R,U\r", "line 3 has 3 fields: expected 2"),
+        ("id,initial_state,initial_state\n0,R,U\n", "two columns are named initial_state"),
+        ("id,initial_state\n0,\"R\"\n1,\"R", "a quotation mark is not closed"),
         ("id,initial_state\r\n0,R\r\n\r\n# a, b\r\n#\r\n0,U\r\n", "line 6: the id 0 is there twice"),
     ] {
         fs::write(&numbered, text).expect("a file");
@@ -274,6 +276,12 @@ fn improve_writes_what_a_link_names_and_nothing_that_another_writes() {
     fs::write(&out, "id,moves\n0,f0.r0\n7,d0.f0\n").expect("a file");
     assert_eq!(run(&words).code, 0);
     assert_eq!(fs::read_to_string(&out).expect("a file"), "id,moves\n0,f0.r0\n7,d0.f0\n");
+    // An empty cell is no solution, and one move has no window: the end does not wait for --for.
+    fs::write(&table, "id,initial_state\n0,-f0\n").expect("a file");
+    fs::write(&known, "id,moves\n0,\n").expect("a file");
+    fs::write(&out, "id,moves\n0,f0\n").expect("a file");
+    let ran = run(&[&words[..], &["--for", "1h"]].concat());
+    assert!(ran.out.contains("1 moves before, 1 now"), "{}{}", ran.out, ran.err);
     fs::write(&out, "initial_state_id,path\n0,f0.r0\n").expect("a file");
     assert!(refused(&words).contains("of another contest"));
     let words = [&words[..7], &["/dev/null"], &words[8..]].concat();
