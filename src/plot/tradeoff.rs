@@ -8,7 +8,7 @@ use crate::report::statistics::{Estimate, mean, share};
 use std::collections::HashSet;
 
 /// Shorter times count as this.
-const MIN_SECONDS: f64 = 1e-4;
+const MIN_SECONDS: f64 = 1e-6;
 
 /// Quality and time of a search with some settings.
 #[derive(Debug, Clone, PartialEq)]

@@ -79,6 +79,14 @@ fn comments_and_lengths_may_stand_behind_an_instance() {
     assert_eq!(json(solved.out.lines().nth(1).expect("three"))["optimal_length"], 3);
     let refused = run_with(&["solve", "--perimeter", "5", "-"], "R\nR Q\n");
     assert!(refused.code == 2 && refused.out.contains("error: line 2: 'Q'"), "{}", refused.out);
+    let (_folder, path) = temporary();
+    let file = path("signs.json");
+    let text =
+        r##"{"name": "signs", "goal": "#/ab", "symmetric": true, "moves": {"L": [1, 2, 3, 0], "X": [1, 0, 2, 3]}}"##;
+    fs::write(&file, text).expect("a file");
+    let solved = run_with(&["solve", "--puzzle", &file, "--json", "-"], "# a comment\n#/ba\t9\n/#ab # X\n");
+    let read: Vec<_> = solved.out.lines().map(|line| json(line)["instance"].clone()).collect();
+    assert_eq!(read, ["#/ba", "/#ab"], "{}{}", solved.out, solved.err);
 }
 
 #[test]
@@ -90,7 +98,7 @@ fn puzzles_are_listed_with_their_models() {
     std::os::unix::fs::symlink(newest.join("model"), Path::new(&folder).join("tiny")).expect("a link");
     let output = costar().arg("puzzles").env("COSTAR_MODELS", &folder).output().expect("it runs");
     let text = String::from_utf8(output.stdout).expect("text");
-    for word in ["cube3", "notation", "searches: bwas", "tiny", "jugs:8,5,3", "manhattan"] {
+    for word in ["cube3", "notation", "searches: bwas", "tiny", "jugs:8,5,3", "manhattan", "  moves: "] {
         assert!(text.contains(word), "{word}: {text}");
     }
     let output = costar().args(["solve", "--model", "tiny", "R", "--json"]).env("COSTAR_MODELS", &folder).output();

@@ -28,7 +28,7 @@ impl<const N: usize> Permutation<N> {
         let text = self.spaced(text);
         let words = text.split_whitespace().map(|word| word.trim_end_matches(['\'', '2']));
         let (word, own) =
-            words.filter_map(|word| Some((word, own(word)?))).find(|(a, b)| !a.eq_ignore_ascii_case(b))?;
+            words.filter_map(|word| Some((word, own(word)?))).find(|(a, b)| a.to_lowercase() != b.to_lowercase())?;
         Some(format!("moves with the names of contests: {word} is {own}"))
     }
 
@@ -181,7 +181,15 @@ impl<const N: usize> Notation for Permutation<N> {
     }
 
     fn block(&self, lines: &[&str]) -> Block {
-        self.description.cube.as_ref().map_or(Block::Neither, |cube| facelets::block(lines, cube.size()))
+        match (&self.description.cube, lines) {
+            (Some(cube), _) => facelets::block(lines, cube.size()),
+            // Signs of a comment may be symbols.
+            (None, [line]) if line.contains(['#', '/']) => {
+                let state = line.split('\t').next().unwrap_or(line); // the optimal length may follow
+                if self.read_symbols(state).is_some() { Block::Whole } else { Block::Neither }
+            }
+            _ => Block::Neither,
+        }
     }
 
     fn normalized(&self, state: &[u8; N]) -> [u8; N] {
