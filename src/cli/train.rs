@@ -180,7 +180,7 @@ fn while_watching<T>(stop: &AtomicBool, say: impl Fn() + Send, work: impl FnOnce
 /// Prints the settings and the size of the run.
 fn describe(training: &Training, resumes: bool, device: Device, takes_walks: bool) {
     let (plan, ranks, samples) = (training.plan(), training.ranks(), grouped(training.samples()));
-    let TrainPlan { puzzle, precision, max_depth, learning_rate, seed, walk_samples, outward, .. } = plan;
+    let TrainPlan { puzzle, precision, max_depth, learning_rate, seed, walk_samples, .. } = plan;
     let NetworkConfig { kind, width, blocks, .. } = &plan.network;
     let head = if plan.network.policy.is_some() { " with a policy head" } else { "" };
     note!("costar: training {kind} for {puzzle}: {width} × {blocks}{head}, on {device} in {precision}");
@@ -191,8 +191,7 @@ fn describe(training: &Training, resumes: bool, device: Device, takes_walks: boo
         _ if !takes_walks => ("states", "samples of the puzzle's own".into()),
         _ => {
             let samples = counted(*walk_samples as usize, "sample");
-            let outward = if *outward > 0.0 { format!(", outward {outward}") } else { String::new() };
-            ("scrambles", format!("labels {}, {samples} of each walk{outward}", plan.labels.name()))
+            ("scrambles", format!("labels {}, {samples} of each walk", plan.labels.name()))
         }
     };
     let batch = grouped(plan.batch_size as u64);

@@ -3,7 +3,6 @@
 use super::{Estimates, Heuristic, HeuristicError, Query, Retarget};
 use crate::puzzle::State;
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 /// A heuristic that looks at one state at a time.
@@ -34,20 +33,9 @@ impl<S> PerState<S> {
         PerState { name, admissible, estimate, done, retarget: None }
     }
 
-    /// The estimate of a state.
-    pub(crate) fn of(&self, state: &S) -> f32 {
-        (self.estimate)(state)
-    }
-
     /// Adds the same estimate towards other goals, for searches from both ends.
     pub fn with_goals(self, retarget: Retarget<S>) -> Self {
         PerState { retarget: Some(retarget), ..self }
-    }
-}
-
-impl<S> fmt::Debug for PerState<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
     }
 }
 

@@ -116,13 +116,8 @@ impl<P: Puzzle> Entry<P> {
             let heuristic = self.puzzle.is_reversible().then(|| default_heuristic(&self.puzzle))?;
             return Some(Box::new(heuristic));
         }
-        Some(Box::new(self.per_state(name)?))
-    }
-
-    /// The heuristic of this name that looks at one state at a time; `None` if there is none.
-    pub(crate) fn per_state(&self, name: &str) -> Option<PerState<P::State>> {
         let mut all = [zero()].into_iter().chain((self.own_heuristics)(&self.puzzle));
-        all.find(|heuristic| heuristic.name == name)
+        Some(Box::new(all.find(|heuristic| heuristic.name == name)?))
     }
 
     /// The facts that a configuration is resolved by.

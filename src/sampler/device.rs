@@ -67,7 +67,7 @@ pub struct Stream {
 impl WalkRules {
     /// The rules of walks as data; `None` if they have other labels than their lengths, or the puzzle has no [`MoveTable`].
     pub(super) fn of<P: Puzzle>(walks: &Walks<P>) -> Option<Self> {
-        let is_plain = walks.exact.is_none() && walks.sparse_states.is_none() && walks.outward.is_none();
+        let is_plain = walks.exact.is_none() && walks.sparse_states.is_none();
         let table = walks.puzzle.move_table().filter(|_| is_plain)?;
         Some(WalkRules {
             table,

@@ -213,26 +213,6 @@ mod tests {
     }
 
     #[test]
-    fn outward_walks_lead_further_away() {
-        let puzzle = Arc::new(crate::puzzle::tiles::Puzzle15::default());
-        let distance = || crate::heuristic::tiles::distance::manhattan(&puzzle);
-        let outward = Walks::new(Arc::clone(&puzzle)).with_outward(1.2, distance());
-        assert!(outward.rules().is_none(), "the device has no such walks");
-        let mean = |walks: Walks<_>| {
-            let states = Sampler::new(Arc::new(walks), (16, 4), 3, 100, 200).at_depth(40);
-            let of_row = |row: ndarray::ArrayView1<'_, u8>| {
-                let tiles: Vec<String> = row.iter().map(u8::to_string).collect();
-                let board = puzzle.parse(&tiles.join(" ")).expect("a board that can be solved");
-                assert_eq!(puzzle.length_parity(&board), Some(0));
-                distance().of(&board)
-            };
-            states.rows().into_iter().map(of_row).sum::<f32>() / 200.0
-        };
-        let [plain, outward] = [Walks::new(Arc::clone(&puzzle)), outward].map(mean);
-        assert!(outward > 1.2 * plain, "{outward} and {plain}");
-    }
-
-    #[test]
     fn samples_of_one_walk_are_as_those_of_many() {
         let puzzle = Arc::new(crate::puzzle::tiles::Puzzle15::default());
         let sampler = |samples| {

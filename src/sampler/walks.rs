@@ -4,7 +4,6 @@ use super::move_pruning::MovePruning;
 use super::sparse_states::SparseStates;
 use super::{Batch, Children, Samples, WalkRules};
 use crate::error::{SettingError, ensure_setting};
-use crate::heuristic::PerState;
 use crate::puzzle::{Cost, Move, Puzzle, assert_reversible};
 use crate::random::{Generator, below};
 use crate::search::perimeter::Perimeter;
@@ -26,8 +25,6 @@ pub struct Walks<P: Puzzle> {
     pub(super) walk_samples: usize,
     /// Share of a batch to learn from that consists of sparse states.
     pub(super) sparse_states: Option<(f64, SparseStates)>,
-    /// The most that a walk prefers moves away from the goals, and a rough distance from them.
-    pub(super) outward: Option<(f64, PerState<P::State>)>,
 }
 
 /// The fewest moves between two samples of a walk: nearer ones are nearly the same.
@@ -42,16 +39,7 @@ impl<P: Puzzle> Walks<P> {
         let goals = puzzle.goals();
         assert_reversible(&*puzzle);
         let pruning = MovePruning::of(&*puzzle, goals[0]);
-        Walks {
-            puzzle,
-            goals,
-            pruning,
-            exact: None,
-            with_children: false,
-            walk_samples: 1,
-            sparse_states: None,
-            outward: None,
-        }
+        Walks { puzzle, goals, pruning, exact: None, with_children: false, walk_samples: 1, sparse_states: None }
     }
 
     /// Makes labels exact within the perimeter.
@@ -67,13 +55,6 @@ impl<P: Puzzle> Walks<P> {
     /// Takes several samples from each walk, at least 4 moves apart: a sample then costs a few moves, not a whole walk.
     pub fn with_walk_samples(self, samples: u64) -> Self {
         Walks { walk_samples: usize::try_from(samples.max(1)).unwrap_or(usize::MAX), ..self }
-    }
-
-    /// Makes walks prefer moves away from the goals by a rough distance, such as the Manhattan distance: a move is as likely as
-    /// e to the power of s times what it adds to that. Each walk draws its s from a quarter of `most` to `most`. Lengths of
-    /// such walks are nearer to the distance.
-    pub fn with_outward(self, most: f64, distance: PerState<P::State>) -> Self {
-        Walks { outward: Some((most, distance)), ..self }
     }
 
     /// Replaces this share of each batch to learn from by states that differ from a goal in few cells, however far they
@@ -114,9 +95,7 @@ impl<P: Puzzle> Walks<P> {
         for first in 0..walks {
             let state = self.goals[below(generator, self.goals.len())];
             let excluded = Excluded::Detours(&self.pruning);
-            let outward = self.outward.as_ref();
-            let outward = outward.map(|(most, distance)| (most * (1.0 + 3.0 * uniform(generator)) / 4.0, distance));
-            let mut walker = Walker { puzzle: &*self.puzzle, state, made: Vec::new(), excluded, outward };
+            let mut walker = Walker { puzzle: &*self.puzzle, state, made: Vec::new(), excluded };
             for &(depth, i) in order[first..].iter().step_by(walks) {
                 while walker.made.len() < depth as usize && walker.step(generator).is_some() {}
                 self.write(i, walker.state, &walker.made, batch);
@@ -194,13 +173,6 @@ pub struct Walker<'a, P: Puzzle> {
     pub state: P::State,
     made: Vec<Move>,
     excluded: Excluded<'a, P::State>,
-    /// How much it prefers moves away from the goals, and a rough distance from them.
-    outward: Option<(f64, &'a PerState<P::State>)>,
-}
-
-/// A random number between 0 and 1, neither of them.
-fn uniform(generator: &mut impl RngCore) -> f64 {
-    (f64::from(generator.next_u32()) + 0.5) / f64::from(1u32 << 16).powi(2)
 }
 
 /// Moves that a walk does not make.
@@ -215,7 +187,7 @@ enum Excluded<'a, S> {
 impl<'a, P: Puzzle> Walker<'a, P> {
     /// A walk that begins at a state.
     pub fn new(puzzle: &'a P, state: P::State) -> Self {
-        Walker { puzzle, state, made: Vec::new(), excluded: Excluded::Shortcuts(None), outward: None }
+        Walker { puzzle, state, made: Vec::new(), excluded: Excluded::Shortcuts(None) }
     }
 
     fn allows(&self, action: Move, next: &P::State) -> bool {
@@ -232,17 +204,6 @@ impl<'a, P: Puzzle> Walker<'a, P> {
     /// move is legal.
     #[inline]
     pub fn step(&mut self, generator: &mut impl RngCore) -> Option<Move> {
-        if let Some((strength, distance)) = self.outward {
-            let before = distance.of(&self.state);
-            let allowed = self.puzzle.children(&self.state).filter(|(action, next)| self.allows(*action, next));
-            // The greatest logarithm of a weight with Gumbel noise is as likely as its weight.
-            let noisy = allowed.map(|(action, next)| {
-                let noise = -(-uniform(generator).ln()).ln();
-                (strength * f64::from(distance.of(&next) - before) + noise, action, next)
-            });
-            let (_, action, next) = noisy.max_by(|one, other| one.0.total_cmp(&other.0))?;
-            return Some(self.go(action, next));
-        }
         let moves = self.puzzle.move_count();
         // A few random picks nearly always meet a legal move; only then is it worth listing them all.
         for _ in 0..32 {

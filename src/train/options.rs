@@ -6,7 +6,7 @@ use crate::neural::model::ModelConfig;
 use crate::neural::network::{NetworkConfig, NetworkKind};
 use crate::quantity::Interval;
 #[cfg(feature = "cli")]
-use crate::quantity::{count, duration, percentage, positive_count, weight};
+use crate::quantity::{count, duration, percentage, positive_count};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -59,11 +59,6 @@ pub struct TrainOptions {
     /// moves, else one per 7 moves, at most 16; with --sampler device one per 4 moves]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = positive_count))]
     pub walk_samples: Option<u64>,
-    /// On sliding tiles: make walks prefer moves away from the goal, so that their lengths are nearer to the distance, and
-    /// shorter walks lead as far. A move that adds 1 to the Manhattan distance is e^(2s) times as likely as one that takes 1
-    /// off, and each walk draws s from B/4 to B; 1.2 is a good B [default: 0]
-    #[cfg_attr(feature = "cli", arg(long, value_name = "B", value_parser = weight))]
-    pub outward: Option<f64>,
     /// Where samples are made: host (by the processor's cores), device (as tensors, with --labels walks, on puzzles with
     /// a move table) or auto [default: auto, which is device on CUDA if possible, else host]
     #[cfg_attr(feature = "cli", arg(long, value_name = "auto|host|device"))]

@@ -67,9 +67,6 @@ pub struct TrainPlan {
     /// Samples of each walk. Not written if it is 1, as in earlier versions.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub walk_samples: u64,
-    /// The most that walks prefer moves away from the goal. Not written if it is 0, as in earlier versions.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub outward: f64,
     /// Where samples are made. Not written for the host, as in earlier versions.
     #[serde(default, skip_serializing_if = "SamplerKind::is_host")]
     pub sampler: SamplerKind,
@@ -103,7 +100,6 @@ impl SamplerKind {
             ),
             (*labels != Labels::Walks, "the device makes samples for `labels` walks alone".to_owned()),
             (options.sparse_states.is_some_and(|share| share > 0.0), "the device makes no sparse states".to_owned()),
-            (options.outward.is_some_and(|most| most > 0.0), "its walks do not prefer moves (`outward`)".to_owned()),
         ];
         let obstacle = obstacles.into_iter().find_map(|(is_there, obstacle)| is_there.then_some(obstacle));
         match (options.sampler.as_deref().unwrap_or("auto"), obstacle) {
@@ -123,11 +119,6 @@ fn one() -> u64 {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_one(number: &u64) -> bool {
     *number == 1
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_zero(number: &f64) -> bool {
-    *number == 0.0
 }
 
 /// Samples of each walk by default: measured in docs/experiments/walk-samples.md. On a device, those of one walk are in
@@ -241,18 +232,6 @@ pub fn resolve(options: &TrainOptions, facts: &TrainFacts) -> Result<TrainPlan, 
         None if takes_walks => default_walk_samples(max_depth, sampler),
         None => 1,
     };
-    let outward = options.outward.unwrap_or(0.0);
-    ensure_setting!(
-        (0.0..=10.0).contains(&outward),
-        "outward",
-        "{outward}: expected a number from 0 to 10, such as 1.2"
-    );
-    ensure_setting!(
-        outward == 0.0 || takes_walks,
-        "outward",
-        "{} has other training samples than walks; leave it out",
-        facts.puzzle
-    );
     Ok(TrainPlan {
         puzzle: facts.puzzle.clone(),
         network,
@@ -269,7 +248,6 @@ pub fn resolve(options: &TrainOptions, facts: &TrainFacts) -> Result<TrainPlan, 
         ema,
         sparse_states,
         walk_samples,
-        outward,
         sampler,
     })
 }
@@ -322,7 +300,6 @@ fn as_options(plan: &impl Serialize) -> Result<TrainOptions, SettingError> {
     let has_policy = fields.get("policy").is_some_and(|moves| !moves.is_null());
     fields.insert("policy".into(), has_policy.into());
     fields.entry("walk_samples").or_insert(1.into());
-    fields.entry("outward").or_insert(0.0.into());
     fields.entry("sampler").or_insert("host".into());
     serde_json::from_value(fields.into()).map_err(|error| SettingError::new("resume", error.to_string()))
 }
@@ -410,7 +387,6 @@ mod tests {
             perimeter: Some(3),
             sparse_states: Some(0.5),
             walk_samples: Some(3),
-            outward: Some(1.5),
             sampler: Some("host".into()),
             ..TrainOptions::default()
         }

@@ -65,8 +65,6 @@ fn bad_input_is_refused_by_name() {
         (vec!["train", "--sparse-states", "2"], "'2'"),
         (vec!["train", "--sparse-states", "0.5", "--samples", "1"], "moves all commute"),
         (vec!["train", "--puzzle", "sokoban", "--sparse-states", "0.5", "--samples", "1"], "--sparse-states"),
-        (vec!["train", "--outward", "1.2", "--samples", "1"], "cube3 has no Manhattan distance"),
-        (vec!["train", "--outward", "11"], "expected a number from 0 to 10"),
         (vec!["train", "--device", "cuda:77"], "--device cuda"),
         (vec!["train", "--labels", "magic", "--device", "cuda:77"], "'magic'"),
         (vec!["train", "--checkpoint-every", "soon"], "'soon'"),

@@ -53,7 +53,6 @@ fn plan(learning_rate: f64) -> TrainPlan {
         ema: 0.0,
         sparse_states: 0.0,
         walk_samples: 1,
-        outward: 0.0,
         sampler: SamplerKind::Host,
     }
 }

@@ -130,7 +130,7 @@ impl Labels {
 /// # Errors
 /// If the puzzle has no such samples, or the perimeter does not fit into memory.
 pub(super) fn samples<P: Puzzle>(entry: &Entry<P>, plan: &TrainPlan, stop: &AtomicBool) -> Result<Arc<dyn Samples>> {
-    let TrainPlan { ref labels, sparse_states, walk_samples, outward, max_depth, .. } = *plan;
+    let TrainPlan { ref labels, sparse_states, walk_samples, max_depth, .. } = *plan;
     if let Labels::Solutions(solutions) = labels {
         ensure_setting!(sparse_states == 0.0, "sparse_states", "`labels` solutions has no such setting; leave it out");
         return solutions.samples(entry.puzzle(), max_depth);
@@ -145,13 +145,6 @@ pub(super) fn samples<P: Puzzle>(entry: &Entry<P>, plan: &TrainPlan, stop: &Atom
         return Ok(own);
     }
     let walks = Walks::new(Arc::clone(puzzle)).with_walk_samples(walk_samples).with_sparse_states(sparse_states)?;
-    let walks = match entry.per_state("manhattan") {
-        _ if outward == 0.0 => walks,
-        Some(distance) => walks.with_outward(outward, distance),
-        None => {
-            bail_setting!("outward", "{outward}: {} has no Manhattan distance; leave it out", puzzle.name())
-        }
-    };
     let Some(ExactCosts { depth, of_children }) = labels.target().exact_costs() else { return Ok(Arc::new(walks)) };
     let perimeter = perimeter_of(&**puzzle, depth, stop)?;
     Ok(Arc::new(if of_children { walks.with_children(perimeter) } else { walks.with_exact_labels(perimeter) }))
