@@ -92,6 +92,11 @@ pub trait Rules: Send + Sync + 'static {
         20
     }
 
+    /// The longest walk of a training by default: that of a scramble if a puzzle gives none.
+    fn default_walk(&self) -> u32 {
+        self.default_depth()
+    }
+
     /// The stages of the search `reduction`, by the names of their puzzles: each starts at a goal of the one before, and the
     /// last is a 3×3×3. Empty if there are none.
     fn reduction(&self) -> &'static [&'static str] {

@@ -184,6 +184,15 @@ impl<B: Board> Rules for Tiles<B> {
         }
     }
 
+    /// Shorter than scrambles, which mostly go back and forth: see docs/experiments/outward-walks.md.
+    fn default_walk(&self) -> u32 {
+        match B::SIDE {
+            4 => 80,
+            5 | 6 => 300,
+            _ => self.default_depth(),
+        }
+    }
+
     fn has_own_goal(&self) -> bool {
         self.goal == Self::default().goal
     }

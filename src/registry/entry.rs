@@ -147,7 +147,7 @@ impl<P: Puzzle> Entry<P> {
         let source = match self.samples {
             _ if self.puzzle.is_reversible() => {
                 let samples = Arc::new(Walks::new(Arc::clone(&self.puzzle)));
-                Ok(Source { samples, default_depth: self.puzzle.default_depth() })
+                Ok(Source { samples, default_depth: self.puzzle.default_walk() })
             }
             Some(samples) => samples(&self.puzzle),
             None => Err(ParseError(format!(
