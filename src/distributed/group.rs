@@ -380,7 +380,7 @@ impl Drop for Group {
         let store = &self.round.store;
         let announce = || -> Result<i64, String> {
             if self.stop.load(Ordering::Relaxed) {
-                store.set(STOP, b"")?; // the heartbeat thread may have ended before it told the others
+                store.set(STOP, b"")?; // the heartbeat thread may have ended before it set this key
             }
             // A rank that has announced its leave does not count as dead.
             store.set(&left_key(self.env.rank), b"")?;

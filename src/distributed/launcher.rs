@@ -122,7 +122,7 @@ impl Rendezvous {
         };
         let launch = variable("TORCHELASTIC_RUN_ID").unwrap_or_else(|| "0".into());
         let outlives_ranks = variable("TORCHELASTIC_USE_AGENT_STORE").is_some_and(|agent| agent == "True");
-        // A bad one is refused with the numbers of the ranks; the others can then be told.
+        // `LauncherEnv` refuses a bad value, and needs the store to report the failure to the other ranks.
         let join_timeout = join_timeout(variable).unwrap_or(DEFAULT_JOIN_TIMEOUT);
         let prefix = format!("costar/{launch}");
         Ok(Rendezvous { host, port, outlives_ranks, is_rank_0, join_timeout, prefix })

@@ -111,7 +111,7 @@ impl JobQueue {
         let number = rand::random();
         locked(&self.searches).insert(number, Arc::clone(&stop));
         if self.places.is_closed() {
-            stop.store(true, Ordering::Relaxed); // the server stops, and may have told the others already
+            stop.store(true, Ordering::Relaxed); // the server stops, and may have set the flags of the other searches already
         }
         let (sender, events) = channel(EVENT_CAPACITY);
         let reason = End::Limit(Limit::Stopped).reason();

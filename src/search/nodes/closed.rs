@@ -88,7 +88,7 @@ impl<S: State> Stored<S> {
         visit(threads, &mut self.shards, pieces, |word| word, || (), insert);
     }
 
-    /// Drops all nodes but the start, those that are `kept`, and their ancestors. Returns the new indices as
+    /// Keeps the start, the nodes that are marked in `kept`, and their ancestors, and drops the rest. Returns the new indices as
     /// [`Arena::retain`] does.
     pub fn keep(&mut self, mut kept: Vec<bool>) -> Vec<NodeId> {
         let arena = &mut self.arena;
@@ -107,7 +107,8 @@ impl<S: State> Stored<S> {
             if id + PREFETCH_AHEAD < self.arena.len() {
                 self.prefetch(hash_of(id + PREFETCH_AHEAD));
             }
-            self.shards[shard_of(hash_of(id))].insert_new(word(hash_of(id), id as NodeId));
+            let hash = hash_of(id);
+            self.shards[shard_of(hash)].insert_new(word(hash, id as NodeId));
         }
         indices
     }

@@ -18,7 +18,7 @@ const BYTES_PER_CHOSEN: u64 = 48;
 /// Memory for each state that is kept: index, hash, value and score. Its row comes twice: in chunks, and together.
 const BYTES_PER_KEPT: u64 = 32;
 
-/// What the memory of a step depends on.
+/// The sizes that decide how much memory a step takes.
 #[derive(Clone, Copy)]
 struct LayerSize {
     width: u64,
