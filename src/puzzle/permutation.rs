@@ -13,6 +13,7 @@
 //! | --- | --- |
 //! | `description` | reads the file |
 //! | `notation` | moves, scrambles and states as texts |
+//! | `wca` | reads scrambles of the Megaminx as the World Cube Association writes them |
 //! | `geometry` | reads its shape: faces and polygons |
 //! | `symmetry` | finds the symmetries |
 //! | `state_count` | counts the states |
@@ -43,6 +44,7 @@ mod group;
 mod notation;
 mod state_count;
 mod symmetry;
+mod wca;
 
 /// The hash of a state is the sum of a number for each position and its symbol (Zobrist, "A new hashing method with
 /// application for game playing", 1970): that of a child differs at the positions that the move changes.

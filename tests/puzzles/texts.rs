@@ -263,3 +263,24 @@ fn states_of_a_file_are_lists_with_any_separators() {
     let commas = puzzle(r#"{ "name": "commas", "goal": "a,;b", "moves": { "X": [1, 2, 3, 0], "Y": [1, 0, 2, 3] } }"#);
     assert_ne!(commas.parse(",a;b"), commas.parse(";a,b"), "a separator may be a symbol");
 }
+
+/// The state after the scramble is that of TNoodle, the WCA's own program.
+#[test]
+fn a_wca_scramble_of_the_megaminx_is_read() {
+    let minx = Permutation::<128>::new(costar::registry::included("megaminx").expect("it comes with costar"));
+    let scramble = "R-- D-- R++ D-- R++ D++ R++ D++ R-- D-- U'
+        R++ D-- R++ D++ R++ D++ R-- D-- R++ D-- U'
+        R++ D++ R++ D-- R++ D++ R++ D++ R++ D++ U
+        R++ D++ R-- D-- R++ D++ R++ D++ R-- D-- U'
+        R++ D-- R-- D++ R++ D-- R++ D-- R-- D++ U
+        R-- D++ R-- D-- R-- D-- R-- D++ R-- D-- U'
+        R++ D++ R-- D++ R-- D-- R++ D-- R-- D-- U'";
+    let state = "GHILKFBKJJGIGLHGJKAFBCABDEADCIHEDCJIKLGCBJHDIDACAEFFKBLFEEHLLGACKFFBDIHEDCKGGJELLFICGIFABKHLHDBCJBIJJCEFLKHGEDADEAKJBAHI";
+    assert_eq!(minx.parse(scramble), minx.parse(state));
+    assert!(minx.read_as(scramble).is_some_and(|how| how.contains("WCA")));
+    assert_eq!(minx.parse_moves("R++ D-- U’"), minx.parse_moves("M_L_inv M_L_inv M_FL M_FL M_FL"));
+    let refused = minx.parse_moves("R++ D+ U").expect_err("no move").to_string();
+    assert!(refused.contains("'D+'") && refused.contains("R++ R-- D++ D-- U U'"), "{refused}");
+    let renamed = puzzle(r#"{ "name": "megaminx", "goal": "AB", "moves": { "R++": [1, 0] } }"#);
+    assert_eq!(renamed.parse_moves("R++"), Ok(vec![0]), "the name alone means nothing");
+}

@@ -144,6 +144,11 @@ impl Description {
         Description { renames_moves: true, ..self }
     }
 
+    /// Whether this is the Megaminx that comes with costar.
+    pub(super) fn is_megaminx(&self) -> bool {
+        self.renames_moves && self.name == "megaminx"
+    }
+
     /// The name of a move in the files of contests: `-U` for `U'` and `M_U_inv` of a puzzle that comes with costar.
     pub(super) fn contest_name(&self, name: &str) -> String {
         let bare = name.strip_prefix("M_").unwrap_or(name);

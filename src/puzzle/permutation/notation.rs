@@ -1,6 +1,6 @@
 //! Texts of permutation puzzles: moves, scrambles, and states as symbols or facelets.
 
-use super::{Permutation, PermutationGroup, description, filled};
+use super::{Permutation, PermutationGroup, description, filled, wca};
 use crate::puzzle::cube3::facelets;
 use crate::puzzle::notation::{bail_parse, ensure_parse, members, unquoted};
 use crate::puzzle::{Block, Geometry, Instance, Move, Notation, ParseError, Picture, plain};
@@ -24,12 +24,20 @@ impl<const N: usize> Permutation<N> {
 
     /// Names the first word of a scramble that names a move as contests do, since people may mean another turn by it.
     fn renamed(&self, text: &str) -> Option<String> {
+        if self.is_of_wca(text) {
+            return Some("a scramble of the WCA; moves are named for the puzzle as it was held before it".into());
+        }
         let own = |word: &str| Some(&self.names[usize::from(self.read_move(word).ok()?)]);
         let text = self.spaced(text);
         let words = text.split_whitespace().map(|word| word.trim_end_matches(['\'', '2']));
         let (word, own) =
             words.filter_map(|word| Some((word, own(word)?))).find(|(a, b)| a.to_lowercase() != b.to_lowercase())?;
         Some(format!("moves with the names of contests: {word} is {own}"))
+    }
+
+    /// Whether a text is a scramble of the Megaminx in the WCA's notation.
+    fn is_of_wca(&self, text: &str) -> bool {
+        self.description.is_megaminx() && wca::is_scramble(text)
     }
 
     /// The normal form of a scramble, with a space for each dot, as contests have them; but if the name of a move has a dot,
@@ -130,6 +138,9 @@ impl<const N: usize> Permutation<N> {
 impl<const N: usize> Notation for Permutation<N> {
     fn notation(&self) -> &'static str {
         match &self.description.cube {
+            None if self.description.is_megaminx() => {
+                "a scramble of moves with spaces between, or as the WCA writes it (R++ D-- … U'), or the symbols of a state"
+            }
             None => "a scramble of the moves in the puzzle's file, with spaces between, or the symbols of a state",
             Some(cube) if cube.is_stage() => "a scramble from solved in turns, the facelets, or the symbols of a state",
             Some(_) => {
@@ -155,6 +166,9 @@ impl<const N: usize> Notation for Permutation<N> {
             return cube.read_moves(text);
         }
         let text = self.spaced(text);
+        if self.is_of_wca(&text) {
+            return wca::moves(&text)?.iter().map(|name| self.read_move(name)).collect();
+        }
         let words: Vec<_> = text.split_whitespace().map(|word| self.read_word(word)).collect::<Result<_, _>>()?;
         Ok(words.concat())
     }
