@@ -6,8 +6,12 @@
 use crate::error::{Context as _, Result, ensure};
 use crate::files::{read_if_there, write_whole};
 use std::fs::{self, File, TryLockError};
-use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How long to wait before a lock is tried again.
+const POLL: Duration = Duration::from_millis(20);
 
 /// Identity of a cached table: the cache returns only bytes that were stored under the same identity.
 #[derive(Debug, Clone)]
@@ -46,7 +50,7 @@ impl CachedTable {
             Err(error) => log::warn!("{error}"),
         }
         // One process builds; others wait for it.
-        let lock = lock(folder, &self.name, &self.title);
+        let lock = lock(folder, &self.name, &self.title, &AtomicBool::new(false));
         if lock.is_ok()
             && let Ok(Some(bytes)) = self.read(folder)
         {
@@ -95,21 +99,24 @@ impl CachedTable {
     }
 }
 
-/// Locks a name in a folder, so that one process at a time builds its content; waits while another process holds the lock.
-/// Dropping the file releases it.
+/// Locks a name in a folder, so that one process at a time builds its content; waits while another process holds the lock,
+/// until `stop` is set. Dropping the file releases it.
 ///
 /// # Errors
-/// If the folder cannot be created, or the file cannot be written or locked.
-pub fn lock(folder: &Path, name: &str, title: &str) -> Result<File> {
+/// If the folder cannot be created, the file cannot be written or locked, or `stop` is set while it waits.
+pub fn lock(folder: &Path, name: &str, title: &str, stop: &AtomicBool) -> Result<File> {
     fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
     let path = folder.join(format!("{name}.lock"));
     let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => {
-            log::info!("waiting for another process that builds {title}");
-            file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
+    let mut is_waiting = false;
+    while let Err(error) = file.try_lock() {
+        match error {
+            TryLockError::Error(error) => Err(error).with_context(|| format!("cannot lock {}", path.display()))?,
+            TryLockError::WouldBlock if !is_waiting => log::info!("waiting for another process that builds {title}"),
+            TryLockError::WouldBlock => ensure!(!stop.load(Ordering::Relaxed), "stopped"),
         }
-        locked => locked.map_err(io::Error::from).with_context(|| format!("cannot lock {}", path.display()))?,
+        is_waiting = true;
+        std::thread::sleep(POLL);
     }
     Ok(file)
 }
@@ -124,7 +131,7 @@ fn checksum(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
 
     fn table(version: u32) -> CachedTable {
         CachedTable { name: "squares".into(), title: "the table of squares".into(), version, length: 16 }
@@ -168,6 +175,14 @@ mod tests {
         fs::write(&file, "no folder").expect("it can be written");
         assert_eq!(table(1).get(Some(&file.join("below")), squares), squares());
         assert_eq!(table(1).get(None, squares), squares());
+    }
+
+    #[test]
+    fn a_stop_ends_the_wait_for_a_lock() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let _held = lock(folder.path(), "squares", "it", &AtomicBool::new(false)).expect("nobody holds it");
+        let refusal = lock(folder.path(), "squares", "it", &AtomicBool::new(true)).expect_err("it is held");
+        assert!(refusal.to_string().contains("stopped"), "{refusal}");
     }
 
     #[test]

@@ -141,7 +141,7 @@ impl<'a, P: Puzzle> PerimeterFolder<'a, P> {
     ) -> Option<SavedPerimeter<P::State>> {
         let title = format!("the perimeter of {}", self.puzzle.name());
         let [prefix, _] = self.identity.affixes();
-        let lock = self.folder.as_ref().map(|folder| (folder, cache::lock(folder, &prefix, &title)));
+        let lock = self.folder.as_ref().map(|folder| (folder, cache::lock(folder, &prefix, &title, stop)));
         for file in self.files().into_iter().rev().filter(|file| file.depth >= extent.depth) {
             if let Some(perimeter) = self.load_file(&file, extent.depth, extent.bytes) {
                 return Some((perimeter, Ok(file.path)));
