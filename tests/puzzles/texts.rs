@@ -236,6 +236,8 @@ fn moves_of_a_file_have_one_normal_form_and_can_be_typed() {
     assert_eq!(minx.parse_moves("U R' F2 -U BL2'"), minx.parse_moves("M_U M_R_inv M_F M_F M_U_inv M_BL_inv M_BL_inv"));
     assert_eq!(minx.parse_moves("U.-R..M_L"), minx.parse_moves("U -R M_L"), "a path of a contest");
     assert_eq!(minx.read_as("U.-R").as_deref(), Some("moves with the names of contests: U is M_U"));
+    let flip = puzzle(r#"{ "name": "flip", "goal": "AB", "moves": { "x": [1, 0] } }"#);
+    assert_eq!(flip.parse_moves("-x.x'"), Ok(vec![0, 0]), "contests invert moves that are their own inverses, too");
     let dots = puzzle(r#"{ "name": "dots", "goal": "ABC", "moves": { "a.b": [1, 0, 2], "a": [0, 2, 1] } }"#);
     assert_eq!(dots.parse_moves("a.b a"), Ok(vec![0, 1]));
     for named in ["", " ", "\u{1b}[31m\u{7}"] {

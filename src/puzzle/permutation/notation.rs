@@ -47,14 +47,16 @@ impl<const N: usize> Permutation<N> {
         if self.names_have_dots { normal } else { normal.replace('.', " ") }
     }
 
-    /// Reads a move, also followed by `'` for its inverse or `2` for twice, if no move has that name itself.
+    /// Reads a move, also followed by `'` or preceded by `-` for its inverse, or followed by `2` for twice, if no move has that
+    /// name itself.
     fn read_word(&self, word: &str) -> Result<Vec<Move>, ParseError> {
         let refusal = match self.read_move(word) {
             Ok(action) => return Ok(vec![action]),
             Err(refusal) => refusal,
         };
         let inverse = |action: &Move| self.description.inverses[usize::from(*action)];
-        let (bare, is_inverse) = word.strip_suffix('\'').map_or((word, false), |bare| (bare, true));
+        let inverted = word.strip_suffix('\'').or_else(|| word.strip_prefix('-'));
+        let (bare, is_inverse) = inverted.map_or((word, false), |bare| (bare, true));
         let twice = || self.read_move(bare.strip_suffix('2')?).ok().map(|action| vec![action; 2]);
         let moves = self.read_move(bare).ok().map(|action| vec![action]).or_else(twice).ok_or(refusal.clone())?;
         if !is_inverse {
