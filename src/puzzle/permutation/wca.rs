@@ -1,4 +1,4 @@
-//! Scrambles of the Megaminx as the World Cube Association writes them (regulation 12h): `R++ D-- … U'`.
+//! Scrambles of the Megaminx as the World Cube Association writes them: `R++ D-- … U'`.
 
 use crate::puzzle::ParseError;
 use crate::puzzle::notation::bail_parse;
