@@ -8,16 +8,23 @@ use super::nodes::{NO_PARENT, Node, NodeId, Stored, hash};
 use crate::puzzle::{Move, Puzzle};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The shortest path from the first of some states to one that is solved, through these states alone.
+/// Whether a search of many states is to end before its state `next`.
+fn is_stopped(next: NodeId, stop: &AtomicBool) -> bool {
+    u64::from(next).is_multiple_of(CHECK_EVERY) && stop.load(Ordering::Relaxed)
+}
+
+/// The shortest path from the first of some states to one that is solved, through these states alone; `None` also if `stop`
+/// is set.
 fn shortest_path<P: Puzzle>(
     puzzle: &P,
     around: &Stored<P::State>,
     is_solved: impl Fn(&P::State) -> bool,
+    stop: &AtomicBool,
 ) -> Option<Vec<Move>> {
     let mut reached = Stored::default();
     let _ = reached.store(Node::new(around.arena[0].state, NO_PARENT, 0, 0));
     let mut next: NodeId = 0;
-    while (next as usize) < reached.arena.len() {
+    while (next as usize) < reached.arena.len() && !is_stopped(next, stop) {
         let state = reached.arena[next].state;
         if is_solved(&state) {
             return Some(reached.arena.path(next));
@@ -52,17 +59,14 @@ pub fn shortened<P: Puzzle>(
         let _ = around.store(node(state));
     }
     let mut next: NodeId = 0;
-    while (next as usize) < around.arena.len() && around.arena.len() < most_states {
-        if u64::from(next).is_multiple_of(CHECK_EVERY) && stop.load(Ordering::Relaxed) {
-            return moves.to_vec();
-        }
+    while (next as usize) < around.arena.len() && around.arena.len() < most_states && !is_stopped(next, stop) {
         let state = around.arena[next].state;
         for (_, child) in puzzle.children(&state) {
             let _ = around.store(node(child));
         }
         next += 1;
     }
-    let path = shortest_path(puzzle, &around, is_solved);
+    let path = shortest_path(puzzle, &around, is_solved, stop);
     path.filter(|path| path.len() < moves.len()).unwrap_or_else(|| moves.to_vec())
 }
 
@@ -72,6 +76,7 @@ mod tests {
     use crate::puzzle::cube3::Cube3;
     use crate::puzzle::tiles::Puzzle8;
     use crate::puzzle::{Notation as _, Rules as _, replay};
+    use std::cell::Cell;
 
     #[test]
     fn detours_near_a_solution_are_cut_off() {
@@ -101,7 +106,14 @@ mod tests {
             shortened(&board, &start, &walk, is_solved, 0, &stop).len() < walk.len(),
             "loops are cut off without any detour"
         );
-        stop.store(true, Ordering::Relaxed);
+        let tried = Cell::new(0);
+        let stopped_at_first = |state: &_| {
+            stop.store(true, Ordering::Relaxed);
+            tried.set(tried.get() + 1);
+            board.is_goal(state)
+        };
+        assert_eq!(shortened(&board, &start, &walk, stopped_at_first, 200_000, &stop), walk);
+        assert_eq!(tried.get(), CHECK_EVERY, "it ends soon");
         assert_eq!(shortened(&board, &start, &walk, is_solved, 200_000, &stop), walk);
     }
 }
