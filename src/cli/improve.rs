@@ -229,6 +229,8 @@ impl<P: Puzzle> Improvement<'_, P> {
             .with_context(|| format!("{name} has no states with ids: expected a contest's table (costar import)"))?;
         let mut solutions = KnownSolutions { rows: Vec::new(), of_rows: Vec::new(), places: HashMap::new() };
         solutions.add(&args.solutions, &instances::read_file(&args.solutions)?)?;
+        // An empty cell stands for no solution there, and in improve's own file for one without moves.
+        solutions.rows.iter_mut().filter(|row| row[2].is_empty()).for_each(|row| row[2] = UNSOLVED.into());
         let is_new = !args.out.exists();
         let lock = output_file::open_locked("improve", &args.out).context("--out")?;
         let earlier = instances::read_file(&args.out)?;
@@ -305,8 +307,7 @@ impl<'a> KnownSolutions<'a> {
     /// Adds the solutions of a file; gives the contest that has its columns.
     fn add(&mut self, path: &'a Path, text: &str) -> Result<&'static Contest> {
         let is_unsolved = |solution: &str| solution.eq_ignore_ascii_case(UNSOLVED);
-        let is_missing = |solution: &str| solution.is_empty() || is_unsolved(solution);
-        let count = |solution: &str| solution.split(['.', ' ']).count();
+        let count = |solution: &str| solution.split(['.', ' ']).filter(|name| !name.is_empty()).count();
         let mut ids = HashSet::new();
         let (contest, rows) = Contest::read_submission(text).with_context(|| path.display().to_string())?;
         for row in rows {
@@ -322,7 +323,7 @@ impl<'a> KnownSolutions<'a> {
             }
             // An instance that is not in the table keeps the shorter row of both files.
             let known = &mut self.rows[place][2];
-            if is_missing(known) || !is_missing(&solution) && count(&solution) < count(known) {
+            if is_unsolved(known) || count(&solution) < count(known) {
                 known.clone_from(&solution);
             }
             self.of_rows[place].push((path, solution));

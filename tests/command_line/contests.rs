@@ -276,6 +276,11 @@ fn improve_writes_what_a_link_names_and_nothing_that_another_writes() {
     fs::write(&out, "id,moves\n0,f0.r0\n7,d0.f0\n").expect("a file");
     assert_eq!(run(&words).code, 0);
     assert_eq!(fs::read_to_string(&out).expect("a file"), "id,moves\n0,f0.r0\n7,d0.f0\n");
+    // In improve's own file, an empty cell is a solution without moves: the shortest.
+    fs::write(&known, "id,moves\n0,f0.r0\n7,f0\n8,\n").expect("a file");
+    fs::write(&out, "id,moves\n0,f0.r0\n7,\n").expect("a file");
+    assert_eq!(run(&words).code, 0);
+    assert_eq!(fs::read_to_string(&out).expect("a file"), "id,moves\n0,f0.r0\n7,\n8,UNSOLVED\n");
     // An empty cell is no solution, and one move has no window: the end does not wait for --for.
     fs::write(&table, "id,initial_state\n0,-f0\n").expect("a file");
     fs::write(&known, "id,moves\n0,\n").expect("a file");
