@@ -2,7 +2,7 @@
 
 use super::flags::{PuzzleOrModel, check_model};
 use super::{Ending, OrInput as _, SUCCESS};
-use crate::puzzle::{Puzzle, move_names};
+use crate::puzzle::{Move, Puzzle, move_names};
 use crate::quantity;
 use crate::random::{Generator, generator};
 use crate::registry::{Entry, with_entry};
@@ -65,10 +65,12 @@ fn scramble<P: Puzzle>(entry: &Entry<P>, args: &Args) -> Ending {
 fn instance<P: Puzzle>(entry: &Entry<P>, args: &Args, generator: &mut Generator) -> anyhow::Result<String> {
     let puzzle = &**entry.puzzle();
     let Args { depth, form, .. } = args;
-    if let Some((moves, state)) = entry.scramble(*depth, generator) {
+    if let Some((moves, _)) = entry.scramble(*depth, generator) {
+        let moves = puzzle.in_hand("", &moves);
+        let play = |state, &action: &Move| puzzle.apply(&state, action).unwrap_or(state);
         return Ok(match form.unwrap_or(Form::Moves) {
-            Form::Moves => move_names(puzzle, &puzzle.in_hand("", &moves)).join(" "),
-            Form::State => puzzle.format(&state),
+            Form::Moves => move_names(puzzle, &moves).join(" "),
+            Form::State => puzzle.format(&moves.iter().fold(entry.goals()[0], play)),
         });
     }
     let name = puzzle.name();

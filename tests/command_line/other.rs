@@ -1,6 +1,9 @@
 //! `costar scramble`, `costar puzzles`, `costar view`, and the puzzle of a model.
 
 use crate::program::{checkpoints, costar, json, model, refused, run, run_in_shell, run_with, temporary};
+use costar::puzzle::Notation as _;
+use costar::puzzle::cube_n::{CubeN, Metric};
+use costar::puzzle::permutation::{Description, Permutation};
 use std::fs;
 use std::path::Path;
 
@@ -13,6 +16,18 @@ fn scrambles_come_from_their_seed() {
     assert_eq!(run(&words).out, ran.out);
     assert_ne!(run(&["scramble"]).out, run(&["scramble"]).out);
     assert_eq!(run(&["scramble", "--depth", "0"]).out, "\n");
+    // A state is that of the cube in the hand after the moves.
+    for (size, metric) in [(4, Metric::OuterBlock), (5, Metric::Quarter)] {
+        let cube = CubeN::new(size, metric);
+        let scramble = |form: &str| {
+            let ran = run(&["scramble", "--puzzle", &cube.name(), "--seed", "7", "--as", form]);
+            ran.out.trim().to_owned()
+        };
+        let [moves, state] = ["moves", "state"].map(scramble);
+        let cube = Permutation::<256>::new(Description::of_cube(cube));
+        assert_eq!(cube.state_in_hand(&moves).map(|hand| cube.format(&hand)), Ok(state.clone()), "{moves}");
+        assert_eq!(cube.parse(&moves), cube.parse(&state), "{moves}");
+    }
     let full = run_in_shell("costar scramble --count 1000 > /dev/full");
     assert!(
         full.code == 1 && full.err.contains("the standard output cannot be written"),
