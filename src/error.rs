@@ -130,8 +130,13 @@ impl<T> Context<T> for Option<T> {
 
 impl<T> Context<T> for serde_json::Result<T> {
     fn with_context(self, context: impl FnOnce() -> String) -> Result<T> {
-        self.map_err(|cause| Error::Data(format!("{}: {cause}", context())))
+        self.map_err(|cause| Error::Data(format!("{}: {}", context(), reason(&cause))))
     }
+}
+
+/// Why JSON is refused, with the names of a file's fields in quotation marks: names in backticks are settings.
+pub(crate) fn reason(error: &serde_json::Error) -> String {
+    error.to_string().replace('`', "\"")
 }
 
 /// Returns an [`Error::Data`].

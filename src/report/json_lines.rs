@@ -1,6 +1,6 @@
 //! Files of JSON lines, which a kill may leave with a torn last line.
 
-use crate::error::{Context, Error, Result, ensure};
+use crate::error::{Context, Error, Result, ensure, reason};
 use crate::files::read_if_there;
 use serde::{Serialize, de::DeserializeOwned};
 use std::fs::{self, OpenOptions};
@@ -71,7 +71,7 @@ fn records<T: DeserializeOwned>(text: &[u8], path: &Path) -> Result<Vec<T>> {
     let lines = text.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty());
     let record = |(i, line): (usize, &[u8])| {
         serde_json::from_slice(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line)).map_err(|error| {
-            let why = error.to_string().replace("at line 1 column", "at column");
+            let why = reason(&error).replace("at line 1 column", "at column");
             Error::Data(format!("line {} of {} is not a record of this kind: {why}", i + 1, path.display()))
         })
     };

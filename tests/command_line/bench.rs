@@ -123,6 +123,9 @@ fn two_files_of_results_are_compared() {
     fs::write(path("other.jsonl"), torn.replace("\"puzzle8\"", "\"puzzle15\"")).expect("a file");
     let ran = against("other.jsonl");
     assert!(ran.code == 2 && ran.err.contains("the puzzle is puzzle15 there, and puzzle8 here"), "{}", ran.err);
+    // The names of a file's fields are no flags.
+    fs::write(path("other.jsonl"), torn.replace("\"search\":", "\"other\":")).expect("a file");
+    assert!(against("other.jsonl").err.contains("missing field \"search\""));
     let boards = fs::read_to_string(path("boards.tsv")).expect("a file");
     let ran = run_with(&["bench", "-", "--puzzle", "puzzle8", "--search", "astar"], &boards);
     assert!(ran.out.contains("3 instances, 3 solved"), "{}{}", ran.out, ran.err);

@@ -275,7 +275,7 @@ fn read_header(file: &File) -> Result<(Header, u64)> {
     ensure!(magic == MAGIC, "it is of another version, or no perimeter of costar");
     let header = header.trim_end_matches('\n');
     ensure!(sum == format!("{:08x}\n", crc32fast::hash(header.as_bytes())), "its header is damaged or cut off");
-    let header: Header = serde_json::from_str(header).map_err(|error| Error::Data(format!("its header: {error}")))?;
+    let header: Header = serde_json::from_str(header).context("its header")?;
     let end = reader.stream_position().context("it cannot be read")?;
     Ok((header, end.next_multiple_of(PAGE)))
 }
