@@ -56,9 +56,6 @@ struct ContestInstance {
 
 pub(super) fn run(args: Args) -> Ending {
     let (kinds, rows, contest) = read(&args).or_input()?;
-    fs::create_dir_all(&args.out)
-        .with_context(|| format!("--out: cannot create the folder {}", args.out.display()))
-        .or_input()?;
     let mut output = ImportedFiles { folder: &args.out, files: Vec::new(), said: Vec::new() };
     let (mut instances, mut names) = (0, HashSet::new());
     for (number, kind) in kinds.iter().enumerate() {
@@ -79,7 +76,7 @@ pub(super) fn run(args: Args) -> Ending {
             let keeps = contest.is_some_and(|contest| contest.repeats_state);
             match puzzle(&name, kind, goal, keeps) {
                 Ok(puzzle) => instances += output.add(&name, &puzzle, &rows, contest)?,
-                Err(why) => writeln!(io::stdout(), "{name}: left out: {why:#}")?,
+                Err(why) => note!("costar: {name}: left out: {why:#}"),
             }
         }
     }
@@ -402,7 +399,7 @@ impl ImportedFiles<'_> {
                 refused.entry(why).or_default().push(&row.id);
             }
             for (why, ids) in refused {
-                writeln!(io::stdout(), "{name}: left out instances {}: {why}", ids.join(", "))?;
+                note!("costar: {name}: left out instances {}: {why}", ids.join(", "));
             }
             let wildcards = kept.iter().filter(|(row, _)| row.wildcards > 0).count();
             if !kept.is_empty() {
@@ -444,6 +441,9 @@ impl ImportedFiles<'_> {
                 })?,
             }
         }
+        fs::create_dir_all(self.folder)
+            .with_context(|| format!("--out: cannot create the folder {}", self.folder.display()))
+            .or_input()?;
         missing.into_iter().try_for_each(|(path, bytes)| write_whole(&path, &bytes))?;
         self.said.iter().try_for_each(|line| writeln!(io::stdout(), "{line}"))?;
         Ok(SUCCESS)
