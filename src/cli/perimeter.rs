@@ -24,6 +24,8 @@ const PENDING_BYTES: f64 = (64 << 20) as f64;
 const MIN_BYTES: u64 = 2 << 20;
 /// Size that no machine has: 10¹⁵ bytes.
 const HUGE_BYTES: f64 = 1e15;
+/// A layer that grows less, relative to the layer before it, is near the end of the puzzle.
+const MIN_RELATIVE_GROWTH: f64 = 0.95;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -138,6 +140,15 @@ fn list<P: Puzzle>(folder: &PerimeterFolder<'_, P>, name: &str, typed: &str) -> 
     Ok(SUCCESS)
 }
 
+/// How many times the last layer is as large as the one before it. `None` if the next ones do not grow like this: towards the
+/// end of a puzzle, layers grow less and less.
+fn growth(layers: &[Count]) -> Option<f64> {
+    let [.., first, before, last] = layers else { return None };
+    let growth = |smaller: &Count, larger: &Count| larger.classes as f64 / smaller.classes.max(1) as f64;
+    let (earlier, growth) = (growth(first, before), growth(before, last));
+    (growth > 1.0 && growth > MIN_RELATIVE_GROWTH * earlier).then_some(growth)
+}
+
 /// Logs the size, memory and time of a perimeter, extrapolated from the layers that one second builds; refuses one that fits
 /// into no memory.
 fn announce<P: Puzzle>(
@@ -153,11 +164,7 @@ fn announce<P: Puzzle>(
     if sample.depth() >= depth || sample.is_whole() || stop.load(Ordering::Relaxed) {
         return Ok(());
     }
-    let [.., before, last] = sample.counts() else { return Ok(()) };
-    let growth = last.classes as f64 / before.classes.max(1) as f64;
-    if growth <= 1.0 {
-        return Ok(());
-    }
+    let (Some(last), Some(growth)) = (sample.counts().last(), growth(sample.counts())) else { return Ok(()) };
     let more = f64::from(depth - sample.depth());
     let bytes = TABLE_BYTES * last.classes as f64 * growth / (growth - 1.0);
     let excess = more + (bytes / HUGE_BYTES).ln() / growth.ln();
@@ -182,4 +189,18 @@ fn announce<P: Puzzle>(
          {cache} in the cache, {memory} of memory while it is built, and {seconds:.0} s"
     );
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_near_the_end_of_a_puzzle_tell_no_growth() {
+        let growth = |layers: [u64; 3]| growth(&layers.map(|classes| Count { classes, states: None }));
+        // The 3×3×3 and the 2×2×2 in quarter turns.
+        assert_eq!(growth([93_840, 878_880, 8_221_632]).map(|growth| (growth * 100.0).round()), Some(935.0));
+        assert_eq!(growth([8969, 33_058, 114_149]), None);
+        assert_eq!(growth([930_588, 1_350_852, 782_536]), None);
+    }
 }
