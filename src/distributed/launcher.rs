@@ -3,7 +3,6 @@
 
 use crate::error::Error;
 use std::env;
-use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -116,7 +115,7 @@ impl Rendezvous {
             host.ok_or("the variable MASTER_ADDR is missing: it names the host of rank 0, where the ranks meet")?;
         let slurm_job = variable("SLURM_JOB_ID").filter(|_| slurm).and_then(|id| id.parse::<u64>().ok());
         let port = match variable("MASTER_PORT") {
-            Some(text) => number("MASTER_PORT", text)?,
+            Some(text) => number("MASTER_PORT", text, "a port from 0 to 65535")?,
             // Jobs that share a host need different ports.
             None => slurm_job.map_or(DEFAULT_PORT, |job| 32768 + (job % 16384) as u16),
         };
@@ -148,17 +147,21 @@ fn rank_numbers(variable: Lookup<'_>, names: [&str; 3]) -> Result<[usize; 3], St
         )
     };
     let required = |name, other| variable(name).ok_or_else(|| missing(name, other));
-    let rank: usize = number(names[0], required(names[0], names[1])?)?;
-    let size: usize = number(names[1], required(names[1], names[0])?)?;
+    let expected = format!(
+        "a whole number from 0, as a launcher such as torchrun sets it (to run alone, unset {} and {})",
+        names[0], names[1]
+    );
+    let rank: usize = number(names[0], required(names[0], names[1])?, &expected)?;
+    let size: usize = number(names[1], required(names[1], names[0])?, &expected)?;
     if rank >= size {
         return Err(format!("{} is {rank}, and {} is {size}: ranks are numbered from 0", names[0], names[1]));
     }
-    let local_rank = variable(names[2]).map_or(Ok(0), |text| number(names[2], text))?;
+    let local_rank = variable(names[2]).map_or(Ok(0), |text| number(names[2], text, &expected))?;
     Ok([rank, size, local_rank])
 }
 
-fn number<T: FromStr<Err: Display>>(name: &str, text: String) -> Result<T, String> {
-    text.trim().parse().map_err(|error| format!("the variable {name} is '{text}': {error}"))
+fn number<T: FromStr>(name: &str, text: String, expected: &str) -> Result<T, String> {
+    text.trim().parse().map_err(|_| format!("the variable {name} is '{text}': expected {expected}"))
 }
 
 fn join_timeout(variable: Lookup<'_>) -> Result<Duration, String> {
@@ -250,7 +253,14 @@ mod tests {
             (&[("RANK", "1"), ("MASTER_ADDR", "x")][..], "WORLD_SIZE is missing"),
             (&[("WORLD_SIZE", "2"), ("MASTER_ADDR", "x")], "RANK is missing"),
             (&[("RANK", "2"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "x")], "RANK is 2, and WORLD_SIZE is 2"),
-            (&[("RANK", "-1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "x")], "RANK is '-1'"),
+            (
+                &[("RANK", "-1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "x")],
+                "RANK is '-1': expected a whole number from 0",
+            ),
+            (
+                &[("RANK", "1"), ("WORLD_SIZE", "2"), ("LOCAL_RANK", "x"), ("MASTER_ADDR", "x")],
+                "(to run alone, unset RANK and WORLD_SIZE)",
+            ),
             (&[("RANK", "1"), ("WORLD_SIZE", "2")], "MASTER_ADDR is missing"),
             (
                 &[("RANK", "1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "x"), ("MASTER_PORT", "99999")],
