@@ -3,6 +3,7 @@
 
 use crate::error::Error;
 use std::env;
+use std::num::NonZeroU16;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -115,7 +116,7 @@ impl Rendezvous {
             host.ok_or("the variable MASTER_ADDR is missing: it names the host of rank 0, where the ranks meet")?;
         let slurm_job = variable("SLURM_JOB_ID").filter(|_| slurm).and_then(|id| id.parse::<u64>().ok());
         let port = match variable("MASTER_PORT") {
-            Some(text) => number("MASTER_PORT", text, "a port from 0 to 65535")?,
+            Some(text) => number::<NonZeroU16>("MASTER_PORT", text, "a port from 1 to 65535")?.get(),
             // Jobs that share a host need different ports.
             None => slurm_job.map_or(DEFAULT_PORT, |job| 32768 + (job % 16384) as u16),
         };
@@ -265,6 +266,10 @@ mod tests {
             (
                 &[("RANK", "1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "x"), ("MASTER_PORT", "99999")],
                 "MASTER_PORT is '99999'",
+            ),
+            (
+                &[("RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "x"), ("MASTER_PORT", "0")],
+                "MASTER_PORT is '0': expected a port from 1",
             ),
             (
                 &[("RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "x"), (JOIN_TIMEOUT_VARIABLE, "nan")],
