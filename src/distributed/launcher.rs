@@ -16,6 +16,9 @@ pub(super) const JOIN_TIMEOUT_VARIABLE: &str = "COSTAR_JOIN_SECONDS";
 /// How long a rank waits for the others to join, unless [`JOIN_TIMEOUT_VARIABLE`] says otherwise.
 pub(super) const DEFAULT_JOIN_TIMEOUT: Duration = Duration::from_secs(8);
 
+/// The most ranks: searches store the rank that has a state in 16 bits.
+const MAX_RANKS: usize = 1 << 16;
+
 /// Looks an environment variable up.
 type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
@@ -157,6 +160,9 @@ fn rank_numbers(variable: Lookup<'_>, names: [&str; 3]) -> Result<[usize; 3], St
     if rank >= size {
         return Err(format!("{} is {rank}, and {} is {size}: ranks are numbered from 0", names[0], names[1]));
     }
+    if size > MAX_RANKS {
+        return Err(format!("the variable {} is '{size}': expected at most {MAX_RANKS} ranks", names[1]));
+    }
     let local_rank = variable(names[2]).map_or(Ok(0), |text| number(names[2], text, &expected))?;
     Ok([rank, size, local_rank])
 }
@@ -261,6 +267,10 @@ mod tests {
             (
                 &[("RANK", "1"), ("WORLD_SIZE", "2"), ("LOCAL_RANK", "x"), ("MASTER_ADDR", "x")],
                 "(to run alone, unset RANK and WORLD_SIZE)",
+            ),
+            (
+                &[("RANK", "0"), ("WORLD_SIZE", "10000000"), ("MASTER_ADDR", "x")],
+                "WORLD_SIZE is '10000000': expected at most 65536 ranks",
             ),
             (&[("RANK", "1"), ("WORLD_SIZE", "2")], "MASTER_ADDR is missing"),
             (
