@@ -413,10 +413,14 @@ fn joined_key(rank: usize) -> String {
     format!("joined/{rank}")
 }
 
+/// Names the first few ranks.
 fn named(ranks: &[usize]) -> String {
-    match ranks {
-        [rank] => format!("rank {rank}"),
-        _ => format!("each of the ranks {}", ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+    const MOST: usize = 8;
+    let list: Vec<String> = ranks.iter().take(MOST).map(ToString::to_string).collect();
+    match (ranks, ranks.len().saturating_sub(MOST)) {
+        ([rank], _) => format!("rank {rank}"),
+        (_, 0) => format!("each of the ranks {}", list.join(", ")),
+        (_, more) => format!("each of the ranks {} and of {more} more", list.join(", ")),
     }
 }
 

@@ -265,6 +265,7 @@ fn ranks_with_different_settings_are_refused() {
     let mut waiting = vec![
         (vec![rank(0, 2, taken), rank(1, 2, taken)], "MASTER_PORT names another port"),
         (vec![rank(0, 2, port())], "rank 1 of 2 has not come"),
+        (vec![rank(0, 1000, port())], "ranks 1, 2, 3, 4, 5, 6, 7, 8 and of 991 more of 1000 has not come"),
         (vec![rank(1, 2, port())], "where rank 0 should be"),
     ];
     for number in [0, 1] {
