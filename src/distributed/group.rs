@@ -56,11 +56,14 @@ impl Group {
         let deadline = Instant::now() + rendezvous.join_timeout;
         self.ask(|store| store.add(&host_key(), 1))?;
         let is_duplicate = self.ask(|store| store.add(&joined_key(self.rank()), 1))? != 1;
+        let has_joined = |rank| self.ask(|store| store.has(&joined_key(rank)));
+        let mut joined = 0;
         loop {
-            let has_joined = |rank| self.ask(|store| store.has(&joined_key(rank)));
-            let joined = (0..self.size()).map(has_joined).collect::<Result<Vec<bool>>>()?;
-            let missing: Vec<usize> = (0..self.size()).filter(|&rank| !joined[rank]).collect();
-            if missing.is_empty() && !is_duplicate {
+            while joined < self.size() && has_joined(joined)? {
+                check_not_stopped(&self.stop)?;
+                joined += 1;
+            }
+            if joined == self.size() && !is_duplicate {
                 break;
             }
             let has_time = Instant::now() < deadline;
@@ -74,6 +77,13 @@ impl Group {
             }
             check_not_stopped(&self.stop)?;
             if !has_time {
+                let mut missing = vec![joined];
+                for rank in joined + 1..self.size() {
+                    check_not_stopped(&self.stop)?;
+                    if !has_joined(rank)? {
+                        missing.push(rank);
+                    }
+                }
                 let missing = format!("{} of {}", named(&missing), self.size());
                 return Err(not_joined(&missing, rendezvous, rendezvous.join_timeout));
             }
