@@ -187,13 +187,17 @@ pub(super) fn open(rendezvous: &Rendezvous, serve: bool, timeout: Duration) -> R
             }
             bail!("rank 0 cannot listen on {host}:{port} ({why}): MASTER_PORT names another port")
         }
-        // Rank 0 found its port taken, or has failed; it prints why.
-        Err(_) if someone_listens(host, *port) => Err(Error::OtherRank),
-        Err(_) => bail!(
+        Err(_) if !someone_listens(host, *port) => bail!(
             "nobody answers at {host}:{port} within {} s, where rank 0 should be ({JOIN_TIMEOUT_VARIABLE} is how many \
              seconds to wait)",
             timeout.as_secs()
         ),
+        Err(_) if rendezvous.is_rank_0 => bail!(
+            "{host}:{port} answers, but not as the store where the ranks meet: MASTER_ADDR names the host of rank 0, and \
+             MASTER_PORT a port that no other program uses there"
+        ),
+        // Rank 0 found its port taken, or has failed; it prints why.
+        Err(_) => Err(Error::OtherRank),
     }
 }
 

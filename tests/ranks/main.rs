@@ -262,8 +262,14 @@ fn ranks_with_different_settings_are_refused() {
     // Cases with a timeout: the port is taken; a rank is missing; a variable of either rank is missing or not a number.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let taken = listener.local_addr().expect("an address").port();
+    let by_agent = |number| {
+        let mut command = rank(number, 2, taken);
+        command.env("TORCHELASTIC_USE_AGENT_STORE", "True");
+        command
+    };
     let mut waiting = vec![
         (vec![rank(0, 2, taken), rank(1, 2, taken)], "MASTER_PORT names another port"),
+        (vec![by_agent(0), by_agent(1)], "not as the store where the ranks meet"),
         (vec![rank(0, 2, port())], "rank 1 of 2 has not come"),
         (vec![rank(0, 1000, port())], "ranks 1, 2, 3, 4, 5, 6, 7, 8 and of 991 more of 1000 has not come"),
         (vec![rank(1, 2, port())], "where rank 0 should be"),
