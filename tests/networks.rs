@@ -255,6 +255,12 @@ fn damaged_and_foreign_files_are_refused_by_name() {
     assert!(refusal().contains("cube4"), "{}", refusal());
     change("\"width\": 16", "\"width\": 9999999");
     assert!(refusal().contains("width"), "{}", refusal());
+    for scale in ["0.0", "-10.0", "1e300", "1e-300"] {
+        change("\"scale\": 10.0", &format!("\"scale\": {scale}"));
+        assert!(refusal().contains(&format!("\"scale\" {scale}")), "{}", refusal());
+    }
+    change("\"offset\": 13.0", "\"offset\": -1e39");
+    assert!(refusal().contains("\"offset\" -1e39"), "{}", refusal());
     change("\"format\": 2", "\"format\": 3");
     assert!(refusal().contains("format 3"), "{}", refusal());
     fs::write(&path, "{").expect("it can be written");

@@ -60,13 +60,19 @@ impl NetworkConfig {
         Ok(2 * 2 * (2 + 2 * self.blocks as u64) * (cells * self.width) as u64 * batch_size)
     }
 
-    /// Checks the sizes; the grid of a convolutional network.
+    /// Checks the sizes and the output's range; the grid of a convolutional network.
     fn checked_grid(&self, encoding: &Encoding) -> Result<Option<Grid>, SettingError> {
         const MAX_WIDTH: usize = 1 << 16;
-        let NetworkConfig { width, blocks, .. } = *self;
+        const RANGE: f64 = 1e6;
+        let NetworkConfig { width, blocks, offset, scale, .. } = *self;
         let is_width = (2..=MAX_WIDTH).contains(&width) && width.is_multiple_of(2);
         ensure_setting!(is_width, "width", "a width of {width}: expected an even one from 2 to {MAX_WIDTH}");
         ensure_setting!(blocks <= 1000, "blocks", "{blocks} blocks: expected at most 1000");
+        // Only a model's file names these.
+        let is_scale = (1.0 / RANGE..=RANGE).contains(&scale);
+        ensure_setting!(is_scale, "init", "a network with \"scale\" {scale:?}: expected 1e-6 to 1e6");
+        let is_offset = (-RANGE..=RANGE).contains(&offset);
+        ensure_setting!(is_offset, "init", "a network with \"offset\" {offset:?}: expected -1e6 to 1e6");
         let missing = "the network 'resnet' needs cells in a grid, and this puzzle has none: use 'mlp'";
         match self.kind {
             NetworkKind::Mlp => Ok(None),
