@@ -131,7 +131,7 @@ impl<P: Puzzle> Entry<P> {
             has_unit_costs: goal.is_some_and(|goal| has_unit_costs(&*self.puzzle, goal)),
             has_own_goal: self.puzzle.has_own_goal(),
             has_own_costs: self.puzzle.own_costs().is_some(),
-            has_move_table: is_reversible && self.puzzle.move_table().is_some(),
+            has_move_table: self.puzzle.move_table().is_some(),
             reduction: self.puzzle.reduction(),
             search: self.search,
             prefers_network: self.prefers_network,
@@ -189,7 +189,7 @@ pub struct PuzzleFacts {
     pub has_own_goal: bool,
     /// Whether the user gave the costs of moves.
     pub has_own_costs: bool,
-    /// Whether it has a [`MoveTable`](crate::puzzle::MoveTable): its states can lie on a device.
+    /// Whether it has a [`MoveTable`](crate::puzzle::MoveTable): a device can make its moves.
     pub has_move_table: bool,
     /// The stages of the search `reduction`: [`Rules::reduction`].
     pub reduction: &'static [&'static str],

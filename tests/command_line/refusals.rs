@@ -29,6 +29,8 @@ fn what_a_puzzle_or_search_cannot_do_is_refused_with_the_reason() {
     fs::write(path("ring.json"), one_way).expect("a file");
     let message = refused(&["train", "--puzzle", &path("ring.json"), "--net", "mlp"]);
     assert!(message.contains("cannot be undone"), "{message}");
+    let message = refused(&["solve", "--puzzle", &path("ring.json"), "--search", "beam", "--engine", "device", "BCDA"]);
+    assert!(message.contains("moves of ring cannot be undone"), "{message}");
 }
 
 #[test]

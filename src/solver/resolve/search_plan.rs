@@ -192,6 +192,8 @@ fn obstacle_of_puzzle(puzzle: &PuzzleFacts) -> Option<String> {
         Some("every move costs 1 there, and `move_costs` sets other costs".into())
     } else if !puzzle.has_move_table {
         Some(format!("the moves of {name} are not fixed changes of cells, which a device could make"))
+    } else if !puzzle.is_reversible {
+        Some(format!("the moves of {name} cannot be undone, and the device looks back from the goals"))
     } else {
         None
     }
