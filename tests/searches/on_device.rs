@@ -263,21 +263,24 @@ fn bwas_on_the_device_finds_shortest_solutions_with_exact_distances() {
 fn bwas_on_the_device_stores_what_it_stores_on_the_host() {
     // A network that knows nothing, and wide steps: each step is a layer.
     let puzzles = Puzzles::new(Puzzle8::default()).unknown();
-    let (start, distance) = puzzles.all[3000];
-    let run = |depth| {
+    // The last step from the second start makes more children than are made at a time.
+    let [(start, distance), (far, _)] = [3000, 120_000].map(|at| puzzles.all[at]);
+    let run = |start, depth| {
         let search = puzzles.bwas(1 << 20, 1.0, depth);
         let on_host = BestFirst { device: None, ..search.clone() };
-        let run = |search: &BestFirst<_>| puzzles.run(search, &start, &Limits::default(), false);
+        let run = |search: &BestFirst<_>| puzzles.run(search, start, &Limits::default(), false);
         (run(&search), run(&on_host))
     };
     let count = |result: &SearchResult| {
         let stats = result.stats;
         (result.cost, stats.generated, stats.stored, stats.expanded, stats.iterations)
     };
-    let (result, on_host) = run(0);
-    assert_eq!(count(&result), count(&on_host));
+    for start in [&start, &far] {
+        let (result, on_host) = run(start, 0);
+        assert_eq!(count(&result), count(&on_host));
+    }
     // A solution through the perimeter makes all other states of its layer too costly; the host has stored some before it.
-    let (result, on_host) = run(4);
+    let (result, on_host) = run(&start, 4);
     assert_eq!((result.cost, result.proven_optimal, on_host.cost), (Some(distance), true, Some(distance)));
     assert!(result.stats.stored <= on_host.stats.stored, "{:?}, {:?}", result.stats, on_host.stats);
 }

@@ -4,9 +4,10 @@ use super::BestFirst;
 use crate::error::Result;
 use crate::puzzle::{Cost, Move, Puzzle, replay};
 use crate::search::device::DeviceEngine;
-use crate::search::device::nodes::{DeviceNodes, StepChildren, Taken};
+use crate::search::device::nodes::{DeviceNodes, Taken};
 use crate::search::limits::{Interrupt, stop_at, unless_failed};
 use crate::search::{Control, End, Incumbent, Limit, Progress, SearchResult, Stats};
+use std::mem;
 
 /// A running search.
 pub(super) struct DeviceRun<'a, P: Puzzle> {
@@ -94,14 +95,13 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
     /// Expands some of the nodes of a step.
     fn expand(&mut self, part: &Taken, control: &mut Control<'_>) -> Result<(), Interrupt> {
         self.stop_at_limit(control)?;
-        let StepChildren { generated, near, far } = self.nodes.expand(part)?;
-        self.stats.generated += generated;
+        let mut children = self.nodes.expand(part)?;
+        self.stats.generated += children.generated;
         self.stats.expanded += part.count;
-        let reached_goals = near.len() as u64;
-        near.into_iter().for_each(|moves| self.take_solution(moves, control));
+        mem::take(&mut children.near).into_iter().for_each(|moves| self.take_solution(moves, control));
         if self.best.is_some() && self.settings.ends_with_first_batch() {
             // Nothing is worth an evaluation any more.
-            self.stats.stored += reached_goals + far.new_states();
+            self.stats.stored += self.nodes.count_new(&children)?;
             return Ok(());
         }
         let too_costly = self.too_costly();
@@ -111,7 +111,7 @@ impl<'a, P: Puzzle> DeviceRun<'a, P> {
             control.report(&Progress { stats, best, least_f, proof: None });
             control.reached(&|| bytes)
         };
-        let stored = self.nodes.store(&far, too_costly, &mut self.stats.evaluated, reached);
+        let stored = self.nodes.store(&children.far, too_costly, &mut self.stats.evaluated, reached);
         self.stats.stored = self.nodes.len() + self.stats.pruned;
         stored
     }

@@ -28,6 +28,8 @@ pub(in crate::search) struct StepChildren {
     pub(in crate::search) generated: u64,
     /// The moves from the start to those near the goals, the cheapest solutions first.
     pub(in crate::search) near: Vec<Vec<Move>>,
+    /// The hashes of these.
+    near_hashes: Tensor,
     /// The others, to be stored.
     pub(in crate::search) far: FarChildren,
 }
@@ -38,13 +40,6 @@ pub(in crate::search) struct FarChildren {
     again: [Tensor; 4],
     /// The hashes, path costs, parents and moves of those whose states are not stored yet.
     new: [Tensor; 4],
-}
-
-impl FarChildren {
-    /// The number of those whose states are not stored yet.
-    pub(in crate::search) fn new_states(&self) -> u64 {
-        self.new[0].size()[0] as u64
-    }
 }
 
 /// The children, as columns with the path cost as the second, that cost less than `too_costly`.
@@ -90,6 +85,8 @@ pub(in crate::search) struct DeviceNodes<'a> {
     actions: Tensor,
     /// The node of each slot, -1 for none: a hash table with open addressing.
     table: Tensor,
+    /// The hashes of the states that were counted without being stored.
+    counted: Tensor,
     chunk: Chunk,
     /// The least cost-to-go so far, and the path cost of its node.
     pub(in crate::search) nearest: Option<(f32, Cost)>,
@@ -117,6 +114,7 @@ impl DeviceEngine {
                 parents: numbers(Kind::Int64),
                 actions: numbers(Kind::Int64),
                 table: numbers(Kind::Int64),
+                counted: numbers(Kind::Int64),
                 chunk: Chunk(parts.network.chunk() as i64),
                 nearest: None,
                 parts,
@@ -241,13 +239,27 @@ impl DeviceNodes<'_> {
             let [ends, lasts] = [&parents, &actions].map(|column| host_numbers::<i64>(&column.index_select(0, &best)));
             let path = |(parent, action)| [self.path_to(parent), vec![action as Move]].concat();
             let near = ends.into_iter().zip(lasts).map(path).collect();
+            let near_hashes = hashes.index_select(0, &best);
             let [known, is_known] = [known, is_known].map(|all| all.index_select(0, &children));
             let is_far = is_near.logical_not();
             let again = is_known.logical_and(&is_far).nonzero().flatten(0, 1);
             let again = [&known, &costs, &parents, &actions].map(|all| all.index_select(0, &again));
             let new = is_known.logical_not().logical_and(&is_far).nonzero().flatten(0, 1);
             let new = [hashes, costs, parents, actions].map(|all| all.index_select(0, &new));
-            StepChildren { generated, near, far: FarChildren { again, new } }
+            StepChildren { generated, near, near_hashes, far: FarChildren { again, new } }
+        })
+    }
+
+    /// Counts the new states among children that are not stored because a solution is known; each state counts once.
+    ///
+    /// # Errors
+    /// If the device fails, or its memory is full.
+    pub(in crate::search) fn count_new(&mut self, children: &StepChildren) -> Result<u64, Interrupt> {
+        within_memory(|| {
+            let before = self.counted.size()[0];
+            let all = Tensor::cat(&[&self.counted, &children.near_hashes, &children.far.new[0]], 0);
+            self.counted = unique(&all, &all).0;
+            (self.counted.size()[0] - before) as u64
         })
     }
 
