@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Receiver, channel};
 
-/// Workers, each with its model in memory; beyond this number, an idle one is dropped.
+/// Workers, each with its model in memory; beyond this number, idle ones are dropped.
 const MAX_WORKERS: usize = 4;
 
 /// Events that may wait for a slow client.
@@ -136,6 +136,11 @@ impl JobQueue {
                     let _ = sender.try_send(JobEvent::Failed(ApiError::failed(why)));
                 },
             }
+            drop(sender);
+            // The permit is free again once the search has ended.
+            let _ = worker.turn.acquire().await;
+            drop(worker);
+            drop_idle(&mut locked(&queue.workers), MAX_WORKERS);
         });
         Ok(SubmittedSearch { ahead, events, guard: SearchGuard { number, queue: Arc::clone(self) } })
     }
@@ -163,12 +168,7 @@ impl JobQueue {
         if let Some(worker) = workers.get(&key).filter(|worker| !worker.thread.is_finished()) {
             return Ok(Arc::clone(worker));
         }
-        if workers.len() >= MAX_WORKERS {
-            let is_idle =
-                |worker: &Arc<WorkerHandle>| Arc::strong_count(worker) == 1 && worker.turn.available_permits() == 1;
-            let idle = workers.iter().find(|(_, worker)| is_idle(worker)).map(|(key, _)| key.clone());
-            idle.map(|key| workers.remove(&key));
-        }
+        drop_idle(&mut workers, MAX_WORKERS - 1);
         let (jobs, inbox) = mpsc::channel();
         let failed =
             |error| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, format!("no thread can be started: {error}"));
@@ -177,6 +177,17 @@ impl JobQueue {
         workers.insert(key, Arc::clone(&worker));
         Ok(worker)
     }
+}
+
+/// Drops idle workers until there are `most`, or none is idle.
+fn drop_idle(workers: &mut HashMap<WorkerKey, Arc<WorkerHandle>>, most: usize) {
+    let mut surplus = workers.len().saturating_sub(most);
+    workers.retain(|_, worker| {
+        let is_idle = Arc::strong_count(worker) == 1 && worker.turn.available_permits() == 1;
+        let goes = is_idle && surplus > 0;
+        surplus -= usize::from(goes);
+        !goes
+    });
 }
 
 /// The content of a mutex, even after a thread panicked with it: no change here is left half done.

@@ -326,6 +326,38 @@ fn one_search_a_model_then_the_queue_then_no_more() {
 }
 
 #[test]
+fn four_models_stay_after_many_requests() {
+    let server = Server::start(&["--searches", "1", "--queue", "8"]);
+    let (hard, _) = server.watch(&json!({ "instance": HARD, "n": 100, "lambda": 1 }), "progress");
+    let waiting: Vec<TcpStream> = (0..8)
+        .map(|first| {
+            let tiles: Vec<String> = (0..8).map(|i| (1 + (first + i) % 8).to_string()).collect();
+            let (rest, last) = (tiles[..7].join(" "), &tiles[7]);
+            let (goal, instance) = (format!("{rest} {last} 0"), format!("{rest} 0 {last}"));
+            let request = json!({ "puzzle": "puzzle8", "goal": goal, "instance": instance, "search": "bfs" });
+            server.send("POST", "/solve", JSON, &request.to_string())
+        })
+        .collect();
+    server.wait_for(1, 8);
+    drop(hard);
+    for mut answer in waiting {
+        let mut text = String::new();
+        answer.read_to_string(&mut text).expect("an answer");
+        assert!(text.contains("\"solved\":true"), "{text}");
+    }
+    let models = || {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", server.child.id())).expect("threads").flatten();
+        let names = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
+        names.filter(|name| name.starts_with("search ")).count()
+    };
+    let started = Instant::now();
+    while models() != 4 {
+        assert!(started.elapsed() < Duration::from_secs(30), "{} models", models());
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
 fn a_request_stopped_before_its_turn_answers_like_one_stopped_later() {
     let mut server = Server::start(&["--searches", "1"]);
     let hard = json!({ "instance": HARD, "n": 100, "lambda": 1 });
