@@ -15,15 +15,16 @@ pub(super) type Row = (u64, TableFields);
 
 type TableFields = HashMap<String, String>;
 
-/// The rows of a table in CSV with these columns, below a line of names; `None` for another text. Lines that begin with `#`
-/// are comments.
+/// The rows of a table in CSV with these columns, below a line of names; `None` for another text. Lines above it that begin
+/// with `#` are comments; below it, they are rows.
 ///
 /// # Errors
 /// If a required column is missing, a column is there twice, a row has more or fewer fields than there are names, or a quotation
 /// mark is not closed.
 pub(super) fn rows(text: &str, columns: &[&str], needed: &[&str]) -> Result<Option<Vec<Row>>> {
+    let first = start_of_names(text);
     let mut reader =
-        csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).flexible(true).from_reader(text.as_bytes());
+        csv::ReaderBuilder::new().trim(csv::Trim::All).flexible(true).from_reader(&text.as_bytes()[first..]);
     let Ok(names) = reader.headers() else { return Ok(None) };
     let names: Vec<String> = names.iter().map(String::from).collect();
     let is_missing = |column: &&&str| !names.iter().any(|name| name == *column);
@@ -42,7 +43,8 @@ pub(super) fn rows(text: &str, columns: &[&str], needed: &[&str]) -> Result<Opti
     let (mut line, mut counted) = (1, 0);
     for row in reader.records() {
         let row = row.context("a row does not fit the line of names")?;
-        let start = start_of_row(text, row.position().map_or(0, csv::Position::byte) as usize);
+        let start = first + row.position().map_or(0, csv::Position::byte) as usize;
+        let start = text.len() - text[start..].trim_start_matches(['\r', '\n']).len(); // after blank lines
         line += text[counted..start].replace("\r\n", "\n").matches(['\r', '\n']).count() as u64;
         counted = start;
         if row.len() == 1 && row[0].is_empty() {
@@ -59,8 +61,9 @@ pub(super) fn rows(text: &str, columns: &[&str], needed: &[&str]) -> Result<Opti
     Ok(Some(rows))
 }
 
-/// The start of a row, after blank lines and comments.
-fn start_of_row(text: &str, mut byte: usize) -> usize {
+/// The start of the line of names, after blank lines and comments.
+fn start_of_names(text: &str) -> usize {
+    let mut byte = 0;
     loop {
         byte = text.len() - text[byte..].trim_start_matches(['\r', '\n']).len();
         match text[byte..].strip_prefix('#').and_then(|comment| comment.find(['\r', '\n'])) {

@@ -201,7 +201,8 @@ fn files_that_are_none_of_a_contest_are_refused() {
         ("id,initial_state\r0,R\r1,R,U\r", "line 3 has 3 fields: expected 2"),
         ("id,initial_state,initial_state\n0,R,U\n", "two columns are named initial_state"),
         ("id,initial_state\n0,\"R\"\n1,\"R", "a quotation mark is not closed"),
-        ("id,initial_state\r\n0,R\r\n\r\n# a, b\r\n#\r\n0,U\r\n", "line 6: the id 0 is there twice"),
+        ("# a, b\r\n#\r\n\r\nid,initial_state\r\n0,R\r\n\r\n0,U\r\n", "line 7: the id 0 is there twice"),
+        ("id,initial_state\n#1,R\n#1,U\n", "line 3: the id #1 is there twice"),
     ] {
         fs::write(&numbered, text).expect("a file");
         assert!(refused(&["bench", "--puzzle", "cube2", &numbered]).contains(reason), "{text:?}");
