@@ -1,4 +1,4 @@
-//! `scripts/setup`, with a pip that installs small libraries instead of libtorch.
+//! `scripts/setup`, with a pip that installs small libraries instead of libtorch, and what the scripts refuse.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -154,4 +154,32 @@ fn a_pytorch_for_an_older_driver_is_used_if_its_libraries_load() {
     fs::remove_file(torch.join("lib/libtorch_cuda.so")).expect("it was there");
     let done = checkout.set_up("--use-pytorch", true);
     assert!(done.status.success(), "{}", said(&done));
+}
+
+#[test]
+fn wrong_use_of_a_script_is_refused_before_it_starts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out").display().to_string();
+    for (line, reason) in [
+        ("train-model --instances /nope --out OUT", "/nope cannot be read"),
+        ("train-model --limit abc --out OUT", "--limit is a whole number"),
+        ("train-model --device cpu --out OUT cube3 cub3", "unknown puzzle 'cub3'"),
+        ("learn-from-solutions --out OUT nosuch", "no model 'nosuch'"),
+        ("learn-from-solutions --out OUT sokoban", "cannot be undone"),
+        ("setup --cpu --cuda", "exclude each other"),
+        ("setup-browser now", "without arguments"),
+        ("view-picture", "PICTURE.png"),
+        ("soak --slow 0", "above 0"),
+        ("soak --program /nope", "/nope is not a program"),
+        ("terminal-picture OUT/a.svg ls", "in a folder that exists"),
+    ] {
+        let words: Vec<String> = line.split(' ').map(|word| word.replace("OUT", &out)).collect();
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts").join(&words[0]);
+        let mut command = Command::new(script);
+        command.args(&words[1..]).env("COSTAR", env!("CARGO_BIN_EXE_costar")).env_remove("COSTAR_MODELS");
+        let output = command.output().expect("it runs");
+        assert_eq!(output.status.code(), Some(2), "{line}: {}", said(&output));
+        assert!(output.stdout.is_empty() && said(&output).contains(reason), "{line}: {}", said(&output));
+        assert!(!Path::new(&out).exists(), "{line}");
+    }
 }
