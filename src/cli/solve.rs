@@ -360,7 +360,7 @@ fn why_not_solved(report: &Record, end: End) -> String {
     let pruned = pruned(report).map(|said| format!(", {said}")).unwrap_or_default();
     let (reason, seconds) = (with_flags(&end.reason().unwrap_or_default()), report.seconds);
     let held = match end {
-        End::Limit(Limit::Memory) => format!("; the program holds {}", quantity::bytes(memory::resident())),
+        End::Limit(Limit::Memory) => format!("; the program held {} at most", quantity::bytes(memory::peak())),
         _ => String::new(),
     };
     format!("{reason} ({generated} nodes generated, {stored} stored{pruned}, {seconds:.1} s{held})")
