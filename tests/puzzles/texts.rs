@@ -283,6 +283,10 @@ fn a_wca_scramble_of_the_megaminx_is_read() {
     assert_eq!(minx.parse_moves("R++ D-- U’"), minx.parse_moves("M_L_inv M_L_inv M_FL M_FL M_FL"));
     let refused = minx.parse_moves("R++ D+ U").expect_err("no move").to_string();
     assert!(refused.contains("'D+'") && refused.contains("R++ R-- D++ D-- U U'"), "{refused}");
+    // Held as after the scramble.
+    let solution = minx.parse_solution("R++ D-- U'", "U D++ R--").expect("moves");
+    let scrambled = minx.parse("R++ D-- U'").expect("a scramble");
+    assert!(replay(&minx, &scrambled, &solution).is_ok_and(|(end, _)| minx.is_goal(&end)));
     let renamed = puzzle(r#"{ "name": "megaminx", "goal": "AB", "moves": { "R++": [1, 0] } }"#);
     assert_eq!(renamed.parse_moves("R++"), Ok(vec![0]), "the name alone means nothing");
 }

@@ -25,7 +25,7 @@ impl<const N: usize> Permutation<N> {
     /// Names the first word of a scramble that names a move as contests do, since people may mean another turn by it.
     fn renamed(&self, text: &str) -> Option<String> {
         if self.is_of_wca(text) {
-            return Some("a scramble of the WCA; moves are named for the puzzle as it was held before it".into());
+            return Some("a scramble of the WCA; moves such as M_U name faces as they were before it".into());
         }
         let own = |word: &str| Some(&self.names[usize::from(self.read_move(word).ok()?)]);
         let text = self.spaced(text);
@@ -219,9 +219,15 @@ impl<const N: usize> Notation for Permutation<N> {
     }
 
     fn parse_solution(&self, instance: &str, solution: &str) -> Result<Vec<Move>, ParseError> {
+        let [instance, solution] = [instance, solution].map(plain);
         match &self.description.cube {
-            Some(cube) if !cube.is_stage() => cube.parse_solution(&cube.hand(&plain(instance))?.0, &plain(solution)),
-            _ => self.parse_moves(solution),
+            Some(cube) if !cube.is_stage() => cube.parse_solution(&cube.hand(&instance)?.0, &solution),
+            // The puzzle is held as the scramble leaves it.
+            None if self.is_of_wca(&instance) && self.is_of_wca(&solution) => {
+                let scramble = self.read_moves(&instance)?;
+                Ok(self.read_moves(&format!("{instance} {solution}"))?.split_off(scramble.len()))
+            }
+            _ => self.read_moves(&solution),
         }
     }
 
