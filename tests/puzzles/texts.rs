@@ -1,5 +1,6 @@
 //! Instances, moves and solutions as people and programs write them.
 
+use costar::puzzle::cube_n::{CubeN, Metric};
 use costar::puzzle::cube2::Cube2;
 use costar::puzzle::cube3::{Cube3, Cube3HalfTurns};
 use costar::puzzle::jugs::Jugs;
@@ -79,6 +80,10 @@ fn the_order_of_faces_is_told_by_letters_of_faces_or_refused() {
         let spaced: String = order.chars().map(String::from).collect::<Vec<_>>().join(" ");
         assert!(refused.contains("order U R F D L B") && refused.contains(&spaced), "{refused}");
     }
+    // Many orders make the solved cube one that is turned as a whole.
+    let solved = |order: &str| order.chars().map(|face| face.to_string().repeat(16)).collect::<String>();
+    let oriented = Permutation::<128>::new(Description::of_cube(CubeN::new(4, Metric::Oriented)));
+    assert!(refusal(&oriented, &solved("DUFBLR")).contains("in the order D U F B L R they are a cube"));
     // Facelets that are not a cube in any order.
     let damaged = "RUUUUUUUUURRRRRRRRFFFFFFFFFDDDDDDDDDLLLLLLLLLBBBBBBBBB";
     assert!(refusal(&Cube3, damaged).contains("expected in the order U R F D L B"));

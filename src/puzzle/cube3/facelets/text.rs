@@ -118,10 +118,12 @@ impl Sheet {
             (Ok(cube), _) => Ok((cube, None)),
             (Err(_), Some((order, Ok(cube)))) => Ok((cube, said(&order))),
             (Err(ParseError(why)), _) => {
-                let seems = all_orders().find(|order| make(&self.reordered(order)).is_ok());
-                let seems = seems.map_or_else(String::new, |order| {
-                    format!("; they are a cube in the order {}, which they seem to have", in_words(&order))
-                });
+                let solved: Vec<char> = FACES.iter().flat_map(|&face| vec![face; self.each]).collect();
+                let is_solved = |order: &[usize; 6]| self.reordered(order) == solved;
+                let fits = |order: &[usize; 6]| make(&self.reordered(order)).is_ok();
+                let seems = all_orders().find(is_solved).or_else(|| all_orders().find(fits));
+                let seems = seems
+                    .map_or_else(String::new, |order| format!("; in the order {} they are a cube", in_words(&order)));
                 bail_parse!("{why}. The faces are expected in the order U R F D L B{seems}")
             }
         }
