@@ -86,7 +86,7 @@ struct BenchInstance<S> {
 
 fn bench<P: Puzzle>(entry: Entry<P>, args: &Args, group: Option<&Group>, stop: &Arc<AtomicBool>) -> Ending {
     let is_first = group.is_none_or(Group::is_first);
-    let (instances, contest) = read(&**entry.puzzle(), &args.file).or_input()?;
+    let (instances, contest) = read(&**entry.puzzle(), args).or_input()?;
     if args.format.is_some() {
         let why = "--format submission: the instances have no ids: expected a contest's table (costar import)";
         contest.context(why).or_input()?;
@@ -318,7 +318,8 @@ fn in_parallel<'a>(jobs: Vec<HandAll<'a>>, stop: &AtomicBool, take_in: TakeIn<'_
 
 /// The instances of a file, and the contest if the file is a contest's table.
 #[expect(clippy::type_complexity, reason = "instances of any puzzle")]
-fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<(Vec<BenchInstance<P::State>>, Option<&'static Contest>)> {
+fn read<P: Puzzle>(puzzle: &P, args: &Args) -> Result<(Vec<BenchInstance<P::State>>, Option<&'static Contest>)> {
+    let path = &args.file;
     let text = instances::read_file(path)?;
     let (written, contest): (Vec<(Option<_>, Written)>, _) =
         match contest::imported_instances(&text).with_context(|| path.display().to_string())? {
@@ -331,7 +332,7 @@ fn read<P: Puzzle>(puzzle: &P, path: &Path) -> Result<(Vec<BenchInstance<P::Stat
             }
         };
     let instance = |(id, Written { line, text }): (_, Written)| {
-        let in_line = || format!("line {line} of {}", path.display());
+        let in_line = || format!("line {line} of {}{}", path.display(), args.flags.puzzle.unless_named());
         let (text, optimum) = instances::with_optimum(puzzle, &text).with_context(in_line)?;
         let start = puzzle.parse(text).with_context(in_line)?;
         Ok(BenchInstance { id, text: text.into(), start, optimum })

@@ -15,8 +15,8 @@ pub(super) type Row = (u64, TableFields);
 
 type TableFields = HashMap<String, String>;
 
-/// The rows of a table in CSV with these columns, below a line of names; `None` for another text. Lines above it that begin
-/// with `#` are comments; below it, they are rows.
+/// The rows of a table in CSV with these columns, below a line of names; `None` for another text. Lines that
+/// begin with `#` are comments above the line of names, and rows below it.
 ///
 /// # Errors
 /// If a required column is missing, a column is there twice, a row has more or fewer fields than there are names, or a quotation
@@ -51,7 +51,7 @@ pub(super) fn rows(text: &str, columns: &[&str], needed: &[&str]) -> Result<Opti
             continue; // a line of spaces
         }
         let (fields, columns) = (row.len(), names.len());
-        ensure!(fields == columns, "line {line} has {fields} fields: expected {columns}, as the line of names has");
+        ensure!(fields == columns, "line {line}: expected {columns} fields, as the line of names has, not {fields}");
         rows.push((line, names.iter().cloned().zip(row.iter().map(String::from)).collect()));
     }
     // An open quotation mark takes in the rest of the file.
@@ -103,9 +103,11 @@ pub(super) fn instances(text: &str) -> Result<Option<(Vec<TableInstance>, &'stat
 /// [`instances`] of a table that import has written.
 ///
 /// # Errors
-/// As [`instances`], and for a contest's own file, which may be of several puzzles.
+/// As [`instances`], and for a submission, and a contest's own file, which may be of several puzzles.
 pub(super) fn imported_instances(text: &str) -> Result<Option<(Vec<TableInstance>, &'static Contest)>> {
     let table = instances(text)?;
+    let is_submission = table.is_none() && Contest::read_submission(text).is_ok();
+    ensure!(!is_submission, "this is a submission: expected the contest's table of instances, as import writes it");
     let first = table.as_ref().and_then(|(instances, _)| instances.first());
     let column = |first: &TableInstance| {
         ["puzzle_type", "solution_state"].into_iter().find(|column| first.others.contains_key(*column))

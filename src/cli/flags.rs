@@ -1,6 +1,6 @@
 //! Flags that several subcommands share: for a puzzle, for its network, and for a solver.
 
-use super::{Failure, OrInput as _, puzzle_name};
+use super::{DEFAULT_PUZZLE, Failure, OrInput as _, puzzle_name};
 use crate::neural::device::DeviceChoice;
 use crate::neural::model::ModelConfig;
 use crate::neural::precision::Precision;
@@ -50,6 +50,13 @@ impl PuzzleFlags {
         let is_half_turn = |cost: &str| cost.split('=').next().is_some_and(|name| name.trim().ends_with('2'));
         let costs = self.move_costs.as_deref().filter(|_| self.model.is_none())?;
         costs.split(',').any(is_half_turn).then_some("cube3:htm")
+    }
+
+    /// The default puzzle, in words for the refusal of an instance; empty if a flag names one.
+    pub(super) fn unless_named(&self) -> String {
+        let default = self.with_half_turns().unwrap_or(DEFAULT_PUZZLE);
+        let is_named = self.puzzle.is_some() || self.model.is_some();
+        if is_named { String::new() } else { format!(", read as {default} (name another puzzle with --puzzle)") }
     }
 
     /// The request of a solver with these flags, with the named model if `with_model`.

@@ -270,7 +270,8 @@ impl<P: Puzzle> Improvement<'_, P> {
         let (path, name) = (args.solutions.display(), args.instances.display());
         let mut known = Vec::new();
         for TableInstance { line, id, text, wildcards, .. } in instances {
-            let start = self.puzzle.parse(&text).with_context(|| format!("line {line} of {name}"))?;
+            let in_line = || format!("line {line} of {name}{}", args.flags.puzzle.unless_named());
+            let start = self.puzzle.parse(&text).with_context(in_line)?;
             let Some(&row) = places.get(&id) else { continue };
             rows[row][1].clone_from(&text);
             let mut solutions = Vec::new();

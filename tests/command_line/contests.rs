@@ -175,6 +175,10 @@ fn files_that_are_none_of_a_contest_are_refused() {
     assert!(refused(&words).contains("contests have no name for the move"));
     let words = ["bench", "--heuristic", "zero", "--search", "bfs", "--format", "submission", &plain];
     assert!(refused(&words).contains("the instances have no ids"));
+    fs::write(&numbered, "id,initial_state\n0,A;B\n").expect("a file");
+    assert!(refused(&["bench", &numbered]).contains("read as cube3 (name another puzzle with --puzzle)"));
+    fs::write(&numbered, "id,moves\n0,f0\n").expect("a file");
+    assert!(refused(&["bench", &numbered]).contains("this is a submission"));
     for (text, reason) in [
         (r#"{"generators": {"a": [0, 0]}}"#, "not a permutation"),
         (r#"{"generators": {"a": [1, 0], "a": [0, 1]}}"#, "\"a\" is given twice"),
@@ -198,7 +202,7 @@ fn files_that_are_none_of_a_contest_are_refused() {
         ("id,initial_state\r\n0,R\r\n1,\r\n", "line 3: initial_state is missing"),
         ("id,initial_state\n,R\n", "line 2: id is missing"),
         ("# a comment\n\nid,initial_state\n \n0,R\n0,U\n", "line 6: the id 0 is there twice"),
-        ("id,initial_state\r0,R\r1,R,U\r", "line 3 has 3 fields: expected 2"),
+        ("id,initial_state\r0,R\r1,R,U\r", "line 3: expected 2 fields, as the line of names has, not 3"),
         ("id,initial_state,initial_state\n0,R,U\n", "two columns are named initial_state"),
         ("id,initial_state\n0,\"R\"\n1,\"R", "a quotation mark is not closed"),
         ("# a, b\r\n#\r\n\r\nid,initial_state\r\n0,R\r\n\r\n0,U\r\n", "line 7: the id 0 is there twice"),
