@@ -40,9 +40,14 @@ fn evaluate<P: Puzzle>(entry: Entry<P>, args: &Args) -> Ending {
     let input: Box<dyn BufRead + Send> = match args.file.to_str() {
         Some("-") => Box::new(BufReader::new(io::stdin())),
         _ => {
-            let file = signal::ends_at_once(|| File::open(&args.file));
-            let file = file.with_context(|| format!("cannot read {}", args.file.display()));
-            Box::new(BufReader::new(file.or_input()?))
+            // A folder can be opened, but not read.
+            let start = || {
+                let mut file = BufReader::new(File::open(&args.file)?);
+                file.fill_buf()?;
+                io::Result::Ok(file)
+            };
+            let file = signal::ends_at_once(start).with_context(|| format!("cannot read {}", args.file.display()));
+            Box::new(file.or_input()?)
         }
     };
     // The search is not run: it only has to ask in batches, without a perimeter.
