@@ -21,7 +21,7 @@ pub(super) struct Args {
     #[arg(long = "as", value_name = "FORM")]
     form: Option<Form>,
     /// Number of scrambles
-    #[arg(long, default_value = "1", value_name = "N", value_parser = quantity::count)]
+    #[arg(long, default_value = "1", value_name = "N", value_parser = quantity::positive_count)]
     count: u64,
     /// Seed: the same one gives the same scrambles [default: random]
     #[arg(long, value_name = "N", value_parser = quantity::count)]
