@@ -257,9 +257,10 @@ fn tiles<B: BoardHeuristics>(goal: Option<&str>) -> Result<Entry<Tiles<B>>> {
 
 fn lights(name: &str) -> Result<AnyEntry> {
     let unknown = |expected: String| in_puzzle(ParseError(format!("unknown puzzle '{name}': expected {expected}")));
-    match name.strip_prefix("lightsout").map(str::parse) {
-        Some(Ok(size @ 2..=8)) => Ok(AnyEntry::Lights64(LightsOut::new(size).into())),
-        Some(Ok(size @ 9..=lightsout::LARGEST)) => Ok(AnyEntry::Lights256(LightsOut::new(size).into())),
+    let size = |size: &str| size.parse().ok().filter(|read: &usize| read.to_string() == size);
+    match name.strip_prefix("lightsout").map(size) {
+        Some(Some(size @ 2..=8)) => Ok(AnyEntry::Lights64(LightsOut::new(size).into())),
+        Some(Some(size @ 9..=lightsout::LARGEST)) => Ok(AnyEntry::Lights256(LightsOut::new(size).into())),
         Some(_) => Err(unknown(format!("lightsout2 to lightsout{}", lightsout::LARGEST))),
         None => {
             let lower = name.to_lowercase();

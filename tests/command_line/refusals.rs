@@ -71,6 +71,7 @@ fn bad_input_is_refused_by_name() {
         (vec!["train", "--labels", "magic", "--device", "cuda:77"], "'magic'"),
         (vec!["train", "--checkpoint-every", "soon"], "'soon'"),
         (vec!["scramble", "--puzzle", "x"], "'x'"),
+        (vec!["scramble", "--puzzle", "lightsout05"], "lightsout15"),
         (vec!["scramble", "--count", "0"], "at least 1"),
         (vec!["dance"], "dance"),
     ] {
