@@ -312,7 +312,7 @@ fn what_cannot_be_drawn_is_refused_by_name() {
     has(&["mixed.jsonl"], &["line 3 of mixed.jsonl", "--n is 1000"]);
     has(&["nothing"], &["nothing is a folder without metrics.jsonl"]);
     has(&["absent.jsonl"], &["there is no file, folder or model 'absent.jsonl'"]);
-    has(&["metrics.jsonl", "results.jsonl"], &["one of results of bench", "one of runs"]);
+    has(&["metrics.jsonl", "results.jsonl"], &["results.jsonl holds results of bench", "metrics.jsonl is a run"]);
     has(&["metrics.jsonl", "--kind", "lengths"], &["--kind lengths", "training, density"]);
     has(&["metrics.jsonl", "--kind", "density"], &["expected the folder of the run"]);
     has(&["metrics.jsonl", "--out", "a.jpg"], &["a.jpg", ".png, .svg or .gif"]);

@@ -22,7 +22,7 @@ pub(super) fn print<P: Puzzle>(solver: &mut Solver<P>, solution: &Solution<P::St
     let report = &solution.record;
     let unused = if report.heuristic.is_some() { "" } else { ", which the search did not ask" };
     let (name, lambda) = (solver.heuristic_name().to_owned(), report.lambda.unwrap_or(1.0));
-    writeln!(out, "\nh is what {name} estimates{unused}; g is the path cost; f = {lambda}·g + h\n")?;
+    writeln!(out, "\nh is the estimate of the heuristic {name}{unused}; g is the path cost; f = {lambda}·g + h\n")?;
     let moves = report.moves.iter().flatten().enumerate();
     let headings =
         std::iter::once("the instance".to_owned()).chain(moves.map(|(i, name)| format!("move {}, {name}", i + 1)));

@@ -174,7 +174,7 @@ impl<P: Puzzle> Improvement<'_, P> {
         let before = known[i].moves.len();
         let moves = contest::solving(self.puzzle, &known[i].start, moves, self.is_solved(known[i].wildcards));
         let Some(moves) = moves.filter(|moves| moves.len() < before) else { return Ok(false) };
-        note!("costar: {}: {} moves, before {before}", file.rows[known[i].row][0], moves.len());
+        note!("costar: {}: {}, before {before}", file.rows[known[i].row][0], counted(moves.len(), "move"));
         known[i].moves = moves.to_vec();
         file.is_stale = true;
         file.write_from_time_to_time(self.puzzle, known)?;

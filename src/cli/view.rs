@@ -50,7 +50,7 @@ fn view<P: Puzzle>(entry: &Entry<P>, args: &Args) -> Ending {
     match playback.illegal() {
         Some(number) => {
             let name = &playback.moves[playback.scramble + number - 1];
-            note!("costar: the solution is wrong: its move {number}, {name}, is not legal where it is made");
+            note!("costar: the solution is wrong: its move {number}, {name}, is not possible there");
         }
         None => note!("costar: the solution is wrong: it does not lead to a goal"),
     }

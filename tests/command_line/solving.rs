@@ -320,7 +320,11 @@ fn an_explanation_shows_what_the_search_thinks_of_each_state() {
     let expected =
         ["the instance: g 0, h 2.00, f 2.00", "move 1, D: g 1, h 1.00, f 2.00", "move 2, R: g 2, h 0.00, f 2.00"];
     assert_eq!(said, expected);
-    assert!(ran.out.contains("h is what linear-conflict estimates; g is the path cost; f = 1·g + h"), "{}", ran.out);
+    assert!(
+        ran.out.contains("h is the estimate of the heuristic linear-conflict; g is the path cost; f = 1·g + h"),
+        "{}",
+        ran.out
+    );
     let ran = run(&["solve", "--heuristic", "perimeter", "--n", "10", "--explain", "R U"]);
     assert!(ran.out.contains("f = 0.6·g + h") && ran.out.contains("move 2, R': g 2, h 0.00, f 1.20"), "{}", ran.out);
     let ran = run(&["solve", "--puzzle", "cube2", "--explain", "R"]);

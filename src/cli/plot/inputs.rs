@@ -32,6 +32,15 @@ impl PlotInputs {
             PlotInputs::Results(_) => "results of bench",
         }
     }
+
+    /// What one input is, after its name.
+    fn said(&self) -> &'static str {
+        match self {
+            PlotInputs::Runs(_) => "is a run",
+            PlotInputs::Models(_) => "is a model",
+            PlotInputs::Results(_) => "holds results of bench",
+        }
+    }
 }
 
 /// A run, or its metrics without the folder.
@@ -115,8 +124,8 @@ pub(super) fn read(names: &[String], optima: Option<&Path>, as_models: bool) -> 
                 all.extend(more);
             }
             (first, next) => {
-                let (first, next) = (first.kind(), next.kind());
-                bail!("{name} is one of {next}, and {} one of {first}: expected inputs of one kind", names[0]);
+                let (first, next) = (first.said(), next.said());
+                bail!("{name} {next}, and {} {first}: a picture takes inputs of one kind", names[0]);
             }
         }
     }
