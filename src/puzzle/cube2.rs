@@ -109,9 +109,9 @@ impl Rules for Cube2 {
         14
     }
 
-    fn always_same(&self, one: &[Move], other: &[Move]) -> bool {
-        let after = |moves: &[Move]| moves.iter().fold(Corners::SOLVED, |corners, &action| corners.turned(action));
-        after(one) == after(other)
+    fn effect(&self, moves: &[Move]) -> Option<Vec<u8>> {
+        let after = moves.iter().fold(Corners::SOLVED, |corners, &action| corners.turned(action));
+        Some(bytemuck::bytes_of(&after).to_vec())
     }
 
     fn length_parity(&self, state: &Corners) -> Option<u32> {

@@ -222,8 +222,8 @@ impl Rules for Cube3 {
     }
 
     /// Turns of one face add up, and turns of opposite faces commute.
-    fn always_same(&self, one: &[Move], other: &[Move]) -> bool {
-        self.costs.is_none() && turns::after(one) == turns::after(other)
+    fn effect(&self, moves: &[Move]) -> Option<Vec<u8>> {
+        self.costs.is_none().then(|| bytemuck::bytes_of(&turns::after(moves)).to_vec())
     }
 
     /// A quarter turn exchanges an odd number of pairs of corners.

@@ -132,10 +132,13 @@ impl<const WORDS: usize> Rules for LightsOut<WORDS> {
         self.presses.len() as u32
     }
 
-    /// The order of presses does not matter, and pressing twice changes nothing.
-    fn always_same(&self, one: &[Move], other: &[Move]) -> bool {
-        let presses = || one.iter().chain(other);
-        presses().all(|press| presses().filter(|&same| same == press).count().is_multiple_of(2))
+    /// The cells that are pressed an odd number of times, in order: neither the order of presses nor pressing twice matters.
+    fn effect(&self, moves: &[Move]) -> Option<Vec<u8>> {
+        let is_odd = |press: &Move| !moves.iter().filter(|&same| same == press).count().is_multiple_of(2);
+        let mut pressed: Vec<Move> = moves.iter().copied().filter(is_odd).collect();
+        pressed.sort_unstable();
+        pressed.dedup();
+        Some(pressed)
     }
 
     fn state_bytes(&self) -> Option<StateBytes<Self::State>> {

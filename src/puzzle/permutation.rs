@@ -236,11 +236,13 @@ impl<const N: usize> Rules for Permutation<N> {
         Some(self.description.rules_crc32())
     }
 
-    fn always_same(&self, one: &[Move], other: &[Move]) -> bool {
-        let from = |moves: &[Move], place: usize| {
-            moves.iter().rev().fold(place, |place, &action| self.tables[usize::from(action)][place].into())
+    /// The place that each symbol comes from.
+    fn effect(&self, moves: &[Move]) -> Option<Vec<u8>> {
+        let from = |place: u16| {
+            moves.iter().rev().fold(place, |place, &action| self.tables[usize::from(action)][usize::from(place)])
         };
-        (0..N).all(|place| from(one, place) == from(other, place))
+        let places: Vec<u16> = (0..self.description.positions() as u16).map(from).collect();
+        Some(bytemuck::cast_slice(&places).to_vec())
     }
 
     fn length_parity(&self, state: &[u8; N]) -> Option<u32> {

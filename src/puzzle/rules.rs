@@ -123,10 +123,10 @@ pub trait Rules: Send + Sync + 'static {
         None
     }
 
-    /// Whether two sequences of one or two moves lead to the same state from every state. A search then tries only one of
-    /// them; returning `false` if this is unknown only costs time.
-    fn always_same(&self, _one: &[Move], _other: &[Move]) -> bool {
-        false
+    /// What one or two moves do to every state, as bytes: sequences with the same bytes lead to the same state from every
+    /// state, and a search tries only one of them. `None` if this is unknown, which only costs time.
+    fn effect(&self, _moves: &[Move]) -> Option<Vec<u8>> {
+        None
     }
 
     /// 0 if every solution of a state has an even number of moves, 1 if every one has an odd number, `None` if unknown.

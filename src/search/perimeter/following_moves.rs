@@ -1,6 +1,7 @@
 //! The moves that may follow each move, so that a search makes only one of several equal sequences.
 
 use crate::puzzle::{Move, Puzzle};
+use std::collections::HashSet;
 
 /// The moves that may follow each move, and at the end, the first moves: see [`Perimeter::following`].
 ///
@@ -15,14 +16,10 @@ pub(super) struct Successors {
 impl Successors {
     pub(super) fn new<P: Puzzle>(puzzle: &P) -> Self {
         let count = puzzle.move_count() as Move;
-        let has_copy = |action: Move, next: Move| {
-            let earlier = (0..=action).flat_map(|first| (0..count).map(move |second| [first, second]));
-            let mut earlier = earlier.take_while(|pair| *pair < [action, next]);
-            earlier.any(|pair| puzzle.always_same(&pair, &[action, next]))
-        };
-        let is_one_move = |both: &[Move]| (0..count).any(|single| puzzle.always_same(&[single], both));
-        let may_follow = |action: Move, next: Move| {
-            next != puzzle.inverse(action) && !is_one_move(&[action, next]) && !has_copy(action, next)
+        let mut effects: HashSet<Vec<u8>> = (0..count).filter_map(|single| puzzle.effect(&[single])).collect();
+        let mut may_follow = |action: Move, next: Move| {
+            let is_new = puzzle.effect(&[action, next]).is_none_or(|effect| effects.insert(effect));
+            is_new && next != puzzle.inverse(action)
         };
         let after = |action: Move| (0..count).filter(|&next| may_follow(action, next)).collect();
         let moves: Vec<Vec<Move>> = (0..count).map(after).chain([(0..count).collect()]).collect();

@@ -36,17 +36,17 @@ impl<'a, S: State> EndFinder<'a, S> {
         let mut other_middles = Vec::new();
         let is_used = symmetries.has_inversion() && moves.len() <= MAX_MOVES;
         let few = if is_used { &moves[..] } else { &[] };
-        for &first in few {
-            for &last in few.iter().filter(|&&last| last != puzzle.inverse(first)) {
-                let is_same = |instead: Move, end: Move| {
-                    [instead, end] != [first, last] && puzzle.always_same(&[first, last], &[instead, end])
-                };
-                let instead = few.iter().filter(|&&instead| few.iter().any(|&end| is_same(instead, end)));
-                let undone = puzzle.inverse(first);
-                other_middles.extend(instead.map(|&instead| [undone, instead, last]));
+        let two = |&first: &Move| few.iter().map(move |&last| (puzzle.effect(&[first, last]), [first, last]));
+        let pairs: Vec<(Option<Vec<u8>>, [Move; 2])> = few.iter().flat_map(two).collect();
+        for (effect, pair @ [first, last]) in &pairs {
+            let undone = puzzle.inverse(*first);
+            let same = pairs.iter().filter(|(other, another)| effect.is_some() && other == effect && another != pair);
+            if *last != undone {
+                other_middles.extend(same.map(|(_, [instead, _])| [undone, *instead, *last]));
             }
         }
         other_middles.sort_unstable();
+        other_middles.dedup();
         EndFinder { symmetries, moves, other_middles }
     }
 

@@ -190,22 +190,19 @@ impl Rules for Edges {
         60
     }
 
-    /// Turns of the same layers about one axis, of which one at most is outer: of two, only one order may be legal.
-    fn always_same(&self, one: &[Move], other: &[Move]) -> bool {
-        let turns = |moves: &[Move]| {
-            let mut quarters = [0; LAYERS];
-            for &action in moves {
-                let turn = &self.turns[usize::from(action)];
-                // From 4 to 7 for a layer that turns at all.
-                quarters[turn.layer] = 4 + (quarters[turn.layer] + turn.quarters) % 4;
-            }
-            quarters
-        };
-        let layers = || one.iter().chain(other).map(|&action| self.turns[usize::from(action)].layer);
+    /// The quarter turns of each layer, for turns about one axis of which at most one is outer; of two outer ones, only one
+    /// order may be legal.
+    fn effect(&self, moves: &[Move]) -> Option<Vec<u8>> {
+        let turns = || moves.iter().map(|&action| &self.turns[usize::from(action)]);
         let are_near = |layer, other: usize| {
             layer % AXES == other % AXES && (layer == other || [layer, other].iter().any(|layer| INNER.contains(layer)))
         };
-        layers().all(|layer| layers().all(|other| are_near(layer, other))) && turns(one) == turns(other)
+        let mut quarters = vec![0; LAYERS];
+        for turn in turns() {
+            // From 4 to 7 for a layer that turns at all.
+            quarters[turn.layer] = 4 + (quarters[turn.layer] + turn.quarters) % 4;
+        }
+        turns().all(|one| turns().all(|other| are_near(one.layer, other.layer))).then_some(quarters)
     }
 
     fn state_bytes(&self) -> Option<StateBytes<EdgeState>> {
@@ -330,7 +327,7 @@ mod tests {
         }
         let same = |one: &str, other: &str| {
             let [one, other] = [one, other].map(|names| edges.parse_moves(names).expect(names));
-            edges.always_same(&one, &other)
+            edges.effect(&one).is_some_and(|effect| edges.effect(&other) == Some(effect))
         };
         assert!(same("R 2R", "2R R") && same("R R", "R' R'") && same("2R 2L", "2L 2R"));
         // After `2F R`, `R' L` is legal and `L R'` is not.
