@@ -307,7 +307,8 @@ impl<P: Puzzle> ProofRun<'_, '_, P> {
                 if i.is_multiple_of(1 << 12) {
                     stop_at(control.reached(&|| (next.len() * 3 * size_of::<ProofRoot<P::State>>()) as u64))?;
                 }
-                stop_at(control.too_many(self.stats.generated + next.len() as u64).then_some(Limit::Nodes))?;
+                let most = self.stats.generated + (next.len() + puzzle.move_count()) as u64;
+                stop_at(control.too_many(most).then_some(Limit::Nodes))?;
                 for &action in self.perimeter.following(root.last) {
                     let Some(child) = puzzle.apply(&root.state, action) else { continue };
                     let index = *indices.entry(class(&child)).or_insert(next.len());
@@ -323,7 +324,6 @@ impl<P: Puzzle> ProofRun<'_, '_, P> {
                 }
             }
             self.stats.generated += next.len() as u64;
-            stop_at(control.too_many(self.stats.generated).then_some(Limit::Nodes))?;
             roots = next;
         }
         Ok(roots)
