@@ -147,8 +147,9 @@ impl ModelConfig {
             return self.check_inputs(puzzle, folder);
         }
         let folder = folder.display();
-        ensure!(
+        ensure_setting!(
             self.encoding == puzzle.encoding(),
+            "init",
             "the model in {folder} is for {own}, not for {name}, and the encodings of their states differ: leave it out, or \
              name a model of a puzzle with the same encoding"
         );

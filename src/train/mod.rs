@@ -149,7 +149,7 @@ pub trait Trainable {
     /// The facts that a plan is resolved by.
     ///
     /// # Errors
-    /// If the puzzle has no samples, or the model to begin with cannot be read.
+    /// If the puzzle has no samples, or the model to begin with cannot be read or does not fit.
     fn train_facts(&self, options: &TrainOptions, device: Device) -> Result<TrainFacts>;
 
     /// Samples as a plan asks for them, without exact costs once `stop` is set.
@@ -171,6 +171,9 @@ impl<P: Puzzle> Trainable for Entry<P> {
     fn train_facts(&self, options: &TrainOptions, device: Device) -> Result<TrainFacts> {
         let puzzle = self.puzzle();
         let encoding = puzzle.encoding();
+        if let Some(model) = options.init_folder() {
+            ModelConfig::read(model)?.check_init(&**puzzle, model)?;
+        }
         let solutions = options.solutions.as_deref().map(SolutionFacts::read).transpose()?;
         Ok(TrainFacts {
             puzzle: puzzle.name(),

@@ -337,5 +337,6 @@ fn a_run_begins_with_another_models_weights() {
     let solved = json(&run(&solve).out);
     assert_eq!((&solved["puzzle"], &solved["moves"]), (&"cube3:htm".into(), &serde_json::json!(["R2"])));
     let message = refused(&[&init("cube2")[..], &["--device", "cpu", "--out", &path("none")]].concat());
-    assert!(message.contains("encodings"), "{message}");
+    assert!(message.contains("--init: the model in") && message.contains("encodings"), "{message}");
+    assert!(!Path::new(&path("none")).exists(), "nothing is left of what is refused");
 }
