@@ -41,13 +41,13 @@ pub fn depth(text: &str) -> Result<u32, String> {
     u32::try_from(count(text)?).map_err(|_| format!("'{text}' is too large: expected at most {}", u32::MAX))
 }
 
-/// Reads a weight: a number of at least 0.
+/// Reads a number of at least 0: `0.5`, `1e-3`.
 ///
 /// # Errors
 /// If it is not one.
-pub fn weight(text: &str) -> Result<f64, String> {
-    let weight = text.parse().ok().filter(|weight: &f64| weight.is_finite() && *weight >= 0.0);
-    found(weight, text, "a weight: expected a number of at least 0")
+pub fn number(text: &str) -> Result<f64, String> {
+    let number = plain_float(text).filter(|number| number.is_finite());
+    found(number, text, "a number of at least 0: expected 0.5 or 1e-3")
 }
 
 /// The value, or the refusal of a text that is not what was expected.
@@ -127,12 +127,12 @@ pub fn percentage(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("'{text}' is not a share: expected 5% or 0.05"))
 }
 
-/// Drops the underscores of a number of digits, a point and an exponent. Refuses other texts that Rust parses as floats (`inf`,
-/// `nan`, signs).
+/// Drops the underscores of a number of digits, a point, an exponent and a plus sign. Refuses other texts that Rust parses as
+/// floats (`inf`, `nan`, a minus sign).
 fn plain_number(text: &str) -> Option<String> {
     let plain: String = text.trim().chars().filter(|&c| c != '_').collect();
-    let allowed = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+');
-    (plain.starts_with(|c: char| c.is_ascii_digit()) && plain.chars().all(allowed)).then_some(plain)
+    let allowed = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-');
+    (!plain.starts_with('-') && plain.chars().all(allowed)).then_some(plain)
 }
 
 fn plain_float(text: &str) -> Option<f64> {
@@ -174,14 +174,20 @@ mod tests {
     #[test]
     fn counts_sizes_and_intervals_are_read() {
         assert_eq!((count("10000"), count("1e4"), count("1_000_000")), (Ok(10_000), Ok(10_000), Ok(1_000_000)));
-        assert_eq!((count("1.5e3"), count("18446744073709551615")), (Ok(1500), Ok(u64::MAX)));
+        assert_eq!((count("1.5e3"), count("18446744073709551615"), count("+5")), (Ok(1500), Ok(u64::MAX), Ok(5)));
+        for (text, expected) in [("1e-6", 1e-6), (".5", 0.5), ("+5", 5.0), ("5.", 5.0), ("1_0", 10.0)] {
+            assert_eq!((seconds(text), number(text)), (Ok(expected), Ok(expected)), "{text}");
+        }
+        for text in ["", ".", "+", "-1", "-0", "1e", "e5", "1-5", "inf", "+nan", "1e400", "0x10"] {
+            assert!(seconds(text).is_err() && number(text).is_err(), "{text}");
+        }
         assert_eq!(
             (size("8G"), size("512M"), size("1.5KiB"), size("7")),
             (Ok(8 << 30), Ok(512 << 20), Ok(1536), Ok(7))
         );
         assert_eq!("10m".parse(), Ok(Interval::Time(Duration::from_secs(600))));
         assert_eq!("1e8".parse(), Ok(Interval::Samples(100_000_000)));
-        for text in ["", "-1", "1.5", "x", "inf", "nan", "1e99", "_", "1e", "+5", "0x10"] {
+        for text in ["", "-1", "1.5", "x", "inf", "nan", "1e99", "_", "1e", ".5", "1e-6", "0x10"] {
             assert!(count(text).is_err(), "{text}");
         }
         for text in ["", "G", "-8G", "8Q", "1e400G", "8 GB x"] {

@@ -111,7 +111,7 @@ pub fn results(bytes: &[u8]) {
 /// The value of a flag.
 pub fn flags(bytes: &[u8]) {
     let text = &String::from_utf8_lossy(bytes);
-    let _ = (quantity::count(text), quantity::positive_count(text), quantity::depth(text), quantity::weight(text));
+    let _ = (quantity::count(text), quantity::positive_count(text), quantity::depth(text), quantity::number(text));
     let _ = (quantity::size(text), quantity::seconds(text), quantity::duration(text), quantity::percentage(text));
     let _ = MoveCosts::parse(text, &Cube3);
 }

@@ -37,7 +37,7 @@ pub struct SearchOptions {
     pub n: Option<OrAuto<usize>>,
     /// The weight λ of the path cost in f = λ·g + h, for bwas and best-first: 1 is A*, 0 is greedy best-first search
     /// [default: bwas 0.6, best-first 0]
-    #[cfg_attr(feature = "cli", arg(long, value_name = "X", value_parser = quantity::weight))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "X", value_parser = quantity::number))]
     pub lambda: Option<f64>,
     /// Where beam and bwas keep their states: host, in main memory, or device, where the network is, the CPU included; device
     /// is for cubes, sliding tiles, Lights Out and puzzles from a file, and for bwas without --deferred [default: auto, device
@@ -59,7 +59,7 @@ pub struct SearchOptions {
     pub deferred: bool,
     /// The weight of −ln p, in moves, for a move of probability p, in beam and in bwas with deferred evaluation
     /// [default: beam the model's own, or 1.5; bwas 1]
-    #[cfg_attr(feature = "cli", arg(long, value_name = "X", value_parser = quantity::weight))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "X", value_parser = quantity::number))]
     pub policy_weight: Option<f64>,
     /// Steps of bwas after its first solution; the best solution counts [default: 4 with a perimeter, else 0]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", value_parser = quantity::count))]

@@ -6,7 +6,7 @@ use crate::neural::model::ModelConfig;
 use crate::neural::network::{NetworkConfig, NetworkKind};
 use crate::quantity::Interval;
 #[cfg(feature = "cli")]
-use crate::quantity::{count, duration, percentage, positive_count};
+use crate::quantity::{count, duration, number, percentage, positive_count};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -65,7 +65,7 @@ pub struct TrainOptions {
     pub sampler: Option<String>,
     /// Highest learning rate [default: 4e-3 for mlp, 1e-3 for resnet]
     #[serde(alias = "learning_rate")]
-    #[cfg_attr(feature = "cli", arg(long, value_name = "X"))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "X", value_parser = number))]
     pub lr: Option<f64>,
     /// Schedule of the learning rate after a warm-up over the first 2 % of the samples: cosine (half a cosine to 0), linear
     /// (to 0), wsd (warmup-stable-decay: constant, then linear to 0 over the last fifth) or constant [default: cosine]
@@ -73,7 +73,7 @@ pub struct TrainOptions {
     pub schedule: Option<Schedule>,
     /// Make the model an exponential moving average (EMA) of the weights with decay D, such as 0.999 [default: 0, the
     /// weights of the last optimizer step]
-    #[cfg_attr(feature = "cli", arg(long, value_name = "D"))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "D", value_parser = number))]
     pub ema: Option<f64>,
     /// Precision of the matrix products; all else is f32 [default: auto, which is bf16 if the device is fast at it]
     #[cfg_attr(feature = "cli", arg(long, value_name = "auto|f32|bf16"))]
@@ -116,7 +116,7 @@ pub struct TrainOptions {
     pub perimeter: Option<u64>,
     /// Share of samples from the sparse-state curriculum, for puzzles whose moves all commute, such as Lights Out: states
     /// that differ from the goal in few cells, however far they are [default: 0]
-    #[cfg_attr(feature = "cli", arg(long, value_name = "SHARE"))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SHARE", value_parser = number))]
     pub sparse_states: Option<f64>,
     /// Also write the metrics to this folder, in TensorBoard's format [default: none; a resumed run keeps its own]
     #[cfg_attr(feature = "cli", arg(long, value_name = "DIR"))]

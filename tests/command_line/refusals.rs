@@ -64,6 +64,7 @@ fn bad_input_is_refused_by_name() {
         (vec!["train", "--net", "magic"], "magic"),
         (vec!["train", "--samples", "0"], "at least 1"),
         (vec!["train", "--lr", "-1"], "-1"),
+        (vec!["train", "--lr", "abc"], "'abc' is not a number"),
         (vec!["train", "--sparse-states", "2"], "'2'"),
         (vec!["train", "--sparse-states", "0.5", "--samples", "1"], "moves all commute"),
         (vec!["train", "--puzzle", "sokoban", "--sparse-states", "0.5", "--samples", "1"], "--sparse-states"),
