@@ -10,6 +10,7 @@ use costar::puzzle::permutation::Description;
 use costar::puzzle::{self, Encode as _, Move, Notation as _, Rules as _, move_names, replay};
 use costar::registry::{AnyEntry, Entry, find, has_own_rules, of_description, with_entry};
 use costar::sampler::{Batch, Sampler, Source};
+use costar::solver::models;
 use costar::{Result, SettingError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -63,7 +64,8 @@ pub(crate) fn model<P: puzzle::Puzzle>(
         let reason = "a network estimates the way to the goal that it was trained for, and to no other: leave it out";
         return Err(SettingError::new("goal", reason).into());
     }
-    Ok(RowEvaluator::new(Model::read(folder, puzzle, device, precision)?, device))
+    let model = models::read_newest(folder, |folder| Model::read(folder, puzzle, device, precision))?;
+    Ok(RowEvaluator::new(model, device))
 }
 
 /// A puzzle.

@@ -183,7 +183,8 @@ impl<P: Puzzle> Builder<P> {
             return Ok(SearchParts { stages, ..SearchParts::default() });
         };
         log::debug!("the states of the search lie on {device}");
-        let network = Model::read(folder, &**self.entry.puzzle(), device, self.request.precision)?;
+        let read = |folder: &Path| Model::read(folder, &**self.entry.puzzle(), device, self.request.precision);
+        let network = models::read_newest(folder, read)?;
         Ok(SearchParts { network: Some(Box::new(network)), device_memory: self.device_memory(device), stages })
     }
 
@@ -228,7 +229,8 @@ impl<P: Puzzle> Builder<P> {
             HeuristicPlan::Network { folder, name } => {
                 device.log_choice(self.request.device);
                 let _waiting = Waiting::during(format!("loading the network {name}"));
-                let model = Model::read(folder, &**puzzle, device, self.request.precision)?;
+                let read = |folder: &Path| Model::read(folder, &**puzzle, device, self.request.precision);
+                let model = models::read_newest(folder, read)?;
                 let network = LoadedNetwork {
                     device,
                     precision: model.precision,

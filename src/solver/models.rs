@@ -3,10 +3,10 @@
 use super::options::SearchOptions;
 use super::plan::ModelFacts;
 use crate::error::{Error, Result, SettingError, bail_setting, ensure_setting};
-use crate::neural::model::{CONFIG, ModelConfig, PUZZLE, check_rules, serves};
+use crate::neural::model::{CONFIG, ModelConfig, PUZZLE, WEIGHTS, check_rules, serves};
 use crate::puzzle::{Puzzle, distinct};
 use crate::registry::has_own_rules;
-use crate::report::run_folder::{METRICS, MODEL, newest_checkpoint};
+use crate::report::run_folder::{CHECKPOINT, METRICS, MODEL, newest_checkpoint};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -91,6 +91,23 @@ fn find_among(candidates: Vec<PathBuf>, missing: impl FnOnce() -> String) -> Res
     bail_setting!("model", "{}", missing())
 }
 
+/// Reads the model in a folder; once more, from the run's newest checkpoint, if a training has removed the folder's
+/// checkpoint meanwhile.
+///
+/// # Errors
+/// Those of `read`.
+pub fn read_newest<T, E>(folder: &Path, read: impl Fn(&Path) -> Result<T, E>) -> Result<T, E> {
+    let newest = || {
+        let checkpoint = folder.parent()?;
+        checkpoint.file_name()?.to_str()?.strip_prefix(CHECKPOINT)?;
+        newest_checkpoint(checkpoint.parent()?).ok()?.map(|newest| newest.join(MODEL))
+    };
+    read(folder).or_else(|error| {
+        let is_whole = [CONFIG, WEIGHTS].iter().all(|file| folder.join(file).is_file());
+        newest().filter(|newest| !is_whole && newest != folder).map_or(Err(error), |newest| read(&newest))
+    })
+}
+
 /// The puzzle of the model in a folder, as [`find`](crate::registry::find) takes it: its name, or the file beside the
 /// model.
 ///
@@ -101,7 +118,7 @@ pub fn puzzle_of(folder: &Path) -> Result<String> {
     if file.is_file() {
         return Ok(file.display().to_string());
     }
-    let name = ModelConfig::read(folder)?.puzzle;
+    let name = read_newest(folder, ModelConfig::read)?.puzzle;
     if !has_own_rules(&name) {
         bail_setting!(
             "model",
@@ -122,7 +139,7 @@ pub fn facts(name: Option<&str>, puzzle: &str) -> Result<ModelFacts> {
         Some(name) => find(name),
         None => find_for(puzzle),
     }?;
-    let config = ModelConfig::read(&folder)?;
+    let config = read_newest(&folder, ModelConfig::read)?;
     let search = config.search.map(|search| match search {
         Value::Object(fields) => SearchOptions::from_json(fields),
         other => Err(SettingError::new("search", format!("expected an object, got {other}"))),
@@ -158,5 +175,23 @@ pub(super) fn missing(error: Error) -> SettingError {
     match error {
         Error::Setting(error) => error,
         error => SettingError::new("model", error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_that_is_removed_before_it_is_read_gives_way_to_the_newest() {
+        let run = tempfile::tempdir().expect("a folder");
+        let model = |samples: u32| run.path().join(format!("checkpoint-{samples}/{MODEL}"));
+        let read = |folder: &Path| std::fs::read_to_string(folder.join(CONFIG));
+        std::fs::create_dir_all(model(64)).expect("a folder");
+        std::fs::write(model(64).join(CONFIG), "64").expect("a file");
+        assert_eq!(read_newest(&model(32), read).expect("the newest"), "64");
+        assert!(read_newest(&run.path().join("snapshots/32"), read).is_err(), "only a training removes checkpoints");
+        std::fs::remove_file(model(64).join(CONFIG)).expect("it was there");
+        assert!(read_newest(&model(64), read).is_err(), "there is no other");
     }
 }

@@ -10,12 +10,13 @@ use crate::cli::progress::note;
 use crate::neural::device::{Device, DeviceChoice};
 use crate::plot::{self, Canvas, DEFAULT_WIDTH, DepthKind, Format, MAX_SERIES};
 use crate::quantity;
+use crate::solver::models;
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::ValueEnum;
 use inputs::PlotInputs;
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 mod inputs;
 mod predictions;
@@ -243,7 +244,7 @@ fn densities(args: &Args, kind: PlotKind, models: &[PathBuf], format: Format) ->
     let choice = args.device.unwrap_or_default();
     let device = Device::resolve(choice)?;
     device.log_choice(choice);
-    let all =
-        models.iter().map(|folder| predictions::density(folder, args, depths, device)).collect::<Result<Vec<_>>>()?;
+    let density = |folder: &Path| predictions::density(folder, args, depths, device);
+    let all = models.iter().map(|folder| models::read_newest(folder, density)).collect::<Result<Vec<_>>>()?;
     Ok(plot::densities(&all))
 }
