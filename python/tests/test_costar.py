@@ -176,6 +176,8 @@ def test_a_model_evaluates_rows():
     assert np.allclose(estimates.moves.sum(axis=1), 1, atol=1e-3)
     assert model.puzzle.moves[int(estimates.moves[1].argmax())] == "R'"
     assert model.evaluate(rows.astype(np.int64)).h.tolist() == estimates.h.tolist()
+    none = model.evaluate(rows[:0])
+    assert none.h.shape == (0,) and none.moves.shape == (0, 12)
     for wrong in (rows[:, :5], rows + 6, rows.astype(float), rows[0]):
         with pytest.raises(ValueError):
             model.evaluate(wrong)

@@ -165,6 +165,8 @@ impl RowNetwork for Model {
 pub struct RowEvaluator {
     evaluator: ChunkEvaluator,
     encoding: Encoding,
+    /// The moves of the policy head, if there is one.
+    policy: Option<usize>,
 }
 
 impl RowEvaluator {
@@ -172,7 +174,7 @@ impl RowEvaluator {
     pub fn new(model: Model, device: Device) -> Self {
         let max_rows = chunk_size(&*model.evaluator, device);
         let evaluator = ChunkEvaluator::new(model.evaluator, device, max_rows);
-        RowEvaluator { evaluator, encoding: model.config.encoding }
+        RowEvaluator { evaluator, encoding: model.config.encoding, policy: model.config.network.policy }
     }
 
     /// The estimates of encoded states, `states × cells`.
@@ -185,7 +187,10 @@ impl RowEvaluator {
         if let Some(bad) = rows.iter().find(|&&symbol| usize::from(symbol) >= symbols) {
             bail!("a row holds {bad}: expected symbols from 0 to {}", symbols - 1);
         }
-        Ok(self.evaluator.evaluate(rows, query)?)
+        // Without rows, no pass gives the policy.
+        let moves = self.policy.filter(|_| rows.nrows() == 0 && query == Query::ValuesAndPolicy);
+        let estimates = self.evaluator.evaluate(rows, query)?;
+        Ok(Estimates { policy: estimates.policy.or(moves.map(|moves| Array2::zeros((0, moves)))), ..estimates })
     }
 }
 
