@@ -38,10 +38,7 @@ impl CachedTable {
     /// Reads the table, or builds and stores it; `build` returns [`CachedTable::length`] bytes.
     pub fn get(&self, folder: Option<&Path>, build: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
         let Some(folder) = folder else {
-            log::info!(
-                "building {}; it is not kept, because none of COSTAR_CACHE, XDG_CACHE_HOME and HOME is set",
-                self.title
-            );
+            log::info!("building {}, not kept: none of COSTAR_CACHE, XDG_CACHE_HOME and HOME is set", self.title);
             return build();
         };
         match self.read(folder) {
@@ -60,7 +57,7 @@ impl CachedTable {
         let bytes = build();
         match lock.and_then(|_held| self.write(folder, &bytes)) {
             Ok(()) => log::info!("kept in {}", self.path(folder).display()),
-            Err(error) => log::warn!("it is not kept: {error}"),
+            Err(error) => log::warn!("{}: not kept: {error}", self.title),
         }
         bytes
     }

@@ -194,8 +194,8 @@ fn describe(training: &Training, resumes: bool, device: Device, takes_walks: boo
             ("scrambles", format!("labels {}, {samples} of each walk", plan.labels.name()))
         }
     };
-    let batch = grouped(plan.batch_size as u64);
-    note!("costar: batches of {batch}, {ends} of 1 to {max_depth} moves, learning rate {learning_rate:e}, seed {seed}");
+    let (batch, moves) = (grouped(plan.batch_size as u64), counted(*max_depth as usize, "move"));
+    note!("costar: batches of {batch}, {ends} of up to {moves}, learning rate {learning_rate:e}, seed {seed}");
     let place = if plan.sampler == SamplerKind::Host { "host" } else { "device" };
     let schedule = json!(plan.schedule);
     note!("costar: {labels}, schedule {}, made on the {place}", schedule.as_str().unwrap_or_default());

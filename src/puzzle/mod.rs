@@ -95,9 +95,10 @@ pub mod tiles;
 
 pub use encoding::{Encode, Encoding, Grid};
 pub use move_table::MoveTable;
+pub(crate) use notation::counted;
 pub use notation::{Block, Instance, Notation, ParseError, Scramble, move_names};
 #[cfg(feature = "cli")]
-pub(crate) use notation::{counted, is_frame, members, unquoted, visible};
+pub(crate) use notation::{is_frame, members, unquoted, visible};
 pub(crate) use notation::{plain, without_comment};
 pub use picture::{Face, Geometry, GeometryMove, Picture, Style};
 pub use rules::{Cost, Move, Rules, State, StateBytes, replay};

@@ -2,7 +2,7 @@
 
 use super::plan::{PerimeterBudget, PerimeterPlan};
 use crate::error::{Result, SettingError, bail_setting};
-use crate::puzzle::{Puzzle, State};
+use crate::puzzle::{Puzzle, State, counted};
 use crate::quantity;
 use crate::registry::Entry;
 use crate::search::perimeter::{Extent, Perimeter, PerimeterFolder};
@@ -131,17 +131,17 @@ fn from_folder<P: Puzzle>(
     }
     let started = Instant::now();
     let Some((perimeter, kept)) = folder.make(extent, stop, &mut |_| ()) else { return Ok(Perimeter::none()) };
-    let (depth, size) = (perimeter.depth(), quantity::bytes(perimeter.bytes()));
-    let place = match kept {
+    let (moves, size) = (counted(perimeter.depth() as usize, "move"), quantity::bytes(perimeter.bytes()));
+    let place = match &kept {
         Ok(path) => format!("kept in {}", path.display()),
         Err(error) => format!("not kept: {error}"),
     };
-    let deeper = match perimeter.is_whole() {
+    let deeper = match perimeter.is_whole() || kept.is_err() {
         true => "",
         false => "; a deeper one finds more of the shortest solutions and proves them sooner: see `costar perimeter`",
     };
     log::info!(
-        "made the perimeter of {puzzle}: exact distances of all states within {depth} moves of the goal ({size}, {:.1} s, \
+        "made the perimeter of {puzzle}: exact distances of all states within {moves} of the goal ({size}, {:.1} s, \
          {place}){deeper}",
         started.elapsed().as_secs_f64()
     );

@@ -149,7 +149,7 @@ impl<'a, P: Puzzle> PerimeterFolder<'a, P> {
         }
         let perimeter = self.make_unsaved(extent, stop, on_progress)?;
         let saved = match lock {
-            None => Err(Error::Data("none of COSTAR_CACHE, XDG_CACHE_HOME and HOME is set, so it is not kept".into())),
+            None => Err(Error::Data("none of COSTAR_CACHE, XDG_CACHE_HOME and HOME is set".into())),
             Some((folder, lock)) => lock.and_then(|_held| {
                 let of_states = || Error::Bug("a perimeter by states is not kept".into());
                 self.identity.write(folder, perimeter.classes().ok_or_else(of_states)?)
