@@ -256,19 +256,20 @@ fn tiles<B: BoardHeuristics>(goal: Option<&str>) -> Result<Entry<Tiles<B>>> {
 }
 
 fn lights(name: &str) -> Result<AnyEntry> {
-    let unknown = |expected: String| in_puzzle(ParseError(format!("unknown puzzle '{name}': expected {expected}")));
+    let unknown = |rest: String| in_puzzle(ParseError(format!("unknown puzzle '{name}': {rest}")));
     let size = |size: &str| size.parse().ok().filter(|read: &usize| read.to_string() == size);
     match name.strip_prefix("lightsout").map(size) {
         Some(Some(size @ 2..=8)) => Ok(AnyEntry::Lights64(LightsOut::new(size).into())),
         Some(Some(size @ 9..=lightsout::LARGEST)) => Ok(AnyEntry::Lights256(LightsOut::new(size).into())),
-        Some(_) => Err(unknown(format!("lightsout2 to lightsout{}", lightsout::LARGEST))),
+        Some(_) => Err(unknown(format!("expected lightsout2 to lightsout{}", lightsout::LARGEST))),
         None => {
             let lower = name.to_lowercase();
             let likeness = |known: &&str| strsim::jaro_winkler(known, &lower);
             let nearest = NAMES.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
             let is_lower = lower != name && find(&lower, None).is_ok();
             let meant = if is_lower { Some(&*lower) } else { nearest.filter(|known| likeness(known) > 0.85) };
-            let meant = meant.map_or_else(String::new, |known| format!("{known}, or one of "));
+            let meant =
+                meant.map_or_else(|| "expected ".into(), |known| format!("did you mean {known}? All puzzles: "));
             Err(unknown(format!("{meant}{}, {OTHERS}, or the file of a puzzle (….json)", NAMES.join(", "))))
         }
     }
