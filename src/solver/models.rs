@@ -59,8 +59,8 @@ pub fn find_for(puzzle: &str) -> Result<PathBuf> {
     let folders = names.flat_map(|name| search_path().into_iter().map(move |folder| folder.join(&name)));
     find_among(folders.collect(), || {
         format!(
-            "there is no model '{own}' in {}: train one with costar train, name one with `model`, or name another \
-             `heuristic` (costar puzzles lists those of each puzzle)",
+            "{puzzle} needs a model, and '{own}' is in none of {}: train one with costar train, name one with `model`, \
+             or name another `heuristic` (costar puzzles lists those of each puzzle)",
             places()
         )
     })

@@ -52,7 +52,7 @@ fn without_a_model_of_the_puzzle_another_heuristic_is_advised() {
         [("jugs:8,5,3", "8,0,0", "nearest"), ("lightsout4", "1100100000000000", "lights")]
     {
         let message = refused(&["evaluate", "--puzzle", puzzle, "-"]);
-        let advice = ["costar train", "--model", "another --heuristic", "costar puzzles"];
+        let advice = ["needs a model", "costar train", "--model", "another --heuristic", "costar puzzles"];
         assert!(advice.iter().all(|part| message.contains(part)) && !message.contains("perimeter"), "{message}");
         let ran = run_with(&["evaluate", "--puzzle", puzzle, "--heuristic", heuristic, "-"], instance);
         assert_eq!((ran.code, ran.out.lines().count()), (0, 1), "{puzzle}: {}{}", ran.out, ran.err);
