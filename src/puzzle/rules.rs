@@ -123,8 +123,8 @@ pub trait Rules: Send + Sync + 'static {
         None
     }
 
-    /// What one or two moves do to every state, as bytes: sequences with the same bytes lead to the same state from every
-    /// state, and a search tries only one of them. `None` if this is unknown, which only costs time.
+    /// The effect of one or two moves on every state, as bytes. Two sequences with equal effects lead from any state to the
+    /// same one, so a search tries only one of them. `None` is always allowed, and costs time.
     fn effect(&self, _moves: &[Move]) -> Option<Vec<u8>> {
         None
     }

@@ -33,7 +33,7 @@ impl PlotInputs {
         }
     }
 
-    /// What one input is, after its name.
+    /// The rest of a sentence that begins with the name of an input.
     fn said(&self) -> &'static str {
         match self {
             PlotInputs::Runs(_) => "is a run",
